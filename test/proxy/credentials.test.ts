@@ -32,6 +32,11 @@ const form = (fields: Record<string, string>): Sent => ({
   headers: { "content-type": "application/x-www-form-urlencoded" },
   body: new URLSearchParams(fields).toString(),
 });
+const multipart = (...fields: readonly (readonly [head: string, value: string])[]): Sent => ({
+  path: "/v1/files",
+  headers: { "content-type": "multipart/form-data; boundary=----b1" },
+  body: `${fields.map(([head, value]) => `------b1\r\nContent-Disposition: form-data; ${head}\r\n\r\n${value}\r\n`).join("")}------b1--\r\n`,
+});
 const json = (body: object, path = "/oauth/token"): Sent => ({ path, headers: JSON_TYPE, body: JSON.stringify(body) });
 const header =
   (name: string, value = (secret: string) => secret) =>
@@ -143,6 +148,10 @@ const KINDS: Readonly<Record<string, (secret: string) => Sent>> = {
   "OAuth client_secret": (secret) => form({ grant_type: "client_credentials", client_id: "a", client_secret: secret }),
   "OAuth password": (secret) => form({ grant_type: "password", username: "ada", password: secret }),
   "OAuth code and verifier": (secret) => form({ grant_type: "authorization_code", code: "x", code_verifier: secret }),
+  "field of a multipart form": (secret) => multipart(['name="purpose"', "batch"], ['name="password"', secret]),
+  "field of a multipart form with any name": (secret) => multipart(['name="pin"', secret], ['name="purpose"', "a"]),
+  "file of a multipart form": (secret) =>
+    multipart([`name="file"; filename="a.txt"\r\nContent-Type: text/plain`, `line\r\n\r\n${secret}\r\nline`]),
   "OAuth client assertion": (secret) => form({ client_assertion: secret }),
   "OAuth refresh_token as JSON": (secret) => json({ grant_type: "refresh_token", refresh_token: secret }),
   "OAuth code_verifier as JSON": (secret) => json({ client_id: "a", client_secret: secret }),

@@ -77,6 +77,7 @@ const KEYS: Readonly<Record<string, (r: Make) => string>> = {
   "LangSmith key": (r) => `${"ls"}v2_pt_${r.hex(32)}_${r.hex(10)}`,
   "Langfuse secret key": (r) => `${"sk"}-lf-${r.uuid()}`,
   "Pinecone key": (r) => `${"pc"}sk_${r.alnum(60)}`,
+  "Pinecone key in two parts": (r) => `${"pc"}sk_${r.alnum(6)}_${r.alnum(63)}`,
   "GitHub personal token": (r) => `${"gh"}p_${r.alnum(36)}`,
   "GitHub app token": (r) => `${"gh"}s_${r.alnum(36)}`,
   "GitHub fine-grained token": (r) => `${"github"}_pat_${r.alnum(22)}_${r.alnum(59)}`,
@@ -217,6 +218,33 @@ const IN_CONTEXT: Readonly<Record<string, (r: Make) => Sample>> = {
     ),
 };
 
+const MORE_CONTEXT: Readonly<Record<string, (r: Make) => Sample>> = {
+  "field of a multipart form": (r) =>
+    sample((x) => `--b1\r\nContent-Disposition: form-data; name="password"\r\n\r\n${x}\r\n--b1--\r\n`, r.word()),
+  "field of a multipart form with a type": (r) =>
+    sample(
+      (x) =>
+        `--b1\r\nContent-Disposition: form-data; name="client_secret"\r\nContent-Type: text/plain\r\n\r\n${x}\r\n--b1--`,
+      r.alnum(20),
+    ),
+  "value of an INSERT": (r) =>
+    sample((x) => `INSERT INTO users (email, password, age) VALUES ('ada@example.com', '${x}', 3);`, r.word()),
+  "values of several rows": (r) => {
+    const [one, two] = [r.word(), r.alnum(24)];
+    return [
+      `insert into "app"."users" ("id", "name", "api_token") values (1, 'O''Hara, Ada', '${one}'),\n  (2, 'Bo (b)', '${two}')`,
+      one,
+      two,
+    ];
+  },
+  "mask of a GitHub workflow": (r) => sample((x) => `echo "::add-mask::${x}"`, r.word()),
+  "private key without its first line": (r) =>
+    sample((x) => `the file ends with\n${x}\n${r.alnum(40)}==\n-----END RSA ${"PRIVATE"} KEY-----\n`, r.alnum(64)),
+  "argument of a constructor": (r) => sample((x) => `const api = new Client("${x}");`, r.alnum(40)),
+  "first argument of a constructor": (r) => sample((x) => `client = vendor.Client('${x}', timeout=3)`, r.alnum(40)),
+  "name that ends in _TOK": (r) => sample((x) => `export DEPLOY_TOK=${x}`, r.alnum(20)),
+};
+
 const sample = (text: (secret: string) => string, secret: string): Sample => [text(secret), secret];
 
 /** Keys whose appearance was changed. */
@@ -247,6 +275,10 @@ const DISGUISED: Readonly<Record<string, (r: Make) => Sample>> = {
   "zero-width characters in a key": (r) => split(r, (one, two) => `${one}\u200b${two}`),
   "zero-width characters in a prefix": (r) =>
     split(r, (one, two) => `${one[0]}\u200d${one.slice(1, 3)}\ufeff${one.slice(3)}${two}`),
+  "colours in a key": (r) => split(r, (one, two) => `${one}\u001b[01;31m\u001b[K${two}\u001b[m\u001b[K`),
+  "a colour in a prefix": (r) => split(r, (one, two) => `${one.slice(0, 2)}\u001b[1m${one.slice(2)}${two}`),
+  "a line break in a key": (r) => split(r, (one, two) => `"${one}\n${two}"`),
+  "a line break and a margin in a key": (r) => split(r, (one, two) => `  key: ${one}\r\n    ${two}\nand on`),
   "zero-width characters in a name": (r) => sample((x) => `DB_PASS\u200bWORD=${x}`, r.alnum(12)),
   "percent-encoded assignment": (r) => sample((x) => `next=%2Fcb%3Faccess_token%3D${x}%26a%3D1`, r.alnum(20)),
 };
@@ -261,7 +293,7 @@ export const SECRET_FORMATS: readonly SecretFormat[] = [
     const key = make(maker(i + 1));
     return { group: "keys with a known format", name, text: `I found ${key} in the file.`, secrets: [key] };
   }),
-  ...Object.entries(IN_CONTEXT).map(([name, make], i): SecretFormat => {
+  ...Object.entries({ ...IN_CONTEXT, ...MORE_CONTEXT }).map(([name, make], i): SecretFormat => {
     const [text, ...secrets] = make(maker(i + 1_000));
     return { group: "secrets recognised by context", name, text, secrets };
   }),

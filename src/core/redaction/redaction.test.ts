@@ -48,6 +48,38 @@ it("searches a text of one long run", () => {
   expect(new Redactor(DEFAULT_REDACTION).text(text) === text).toBe(true);
 });
 
+describe("lines of secret files that a search printed", () => {
+  const found = [
+    "src/app.ts:3:const NAME = 1;",
+    "./.env:3:SHOP=blue horse",
+    ".env.local-4-export SHIP='x y'",
+    "app/.env:MAIL_FROM=ada",
+    "keys/id_rsa:2:b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAABlwAA",
+    "vault.yaml:7:door: 1234",
+  ].join("\n");
+
+  it("have no values, also of the user's secret files", () => {
+    const lines = redactor({ paths: ["vault.yaml"] })
+      .text(found)
+      .split("\n");
+    expect(lines).toEqual([
+      "src/app.ts:3:const NAME = 1;",
+      `./.env:3:SHOP=${SECRET}`,
+      `.env.local-4-export SHIP=${SECRET}`,
+      `app/.env:MAIL_FROM=${SECRET}`,
+      `keys/id_rsa:2:${SECRET}`,
+      `vault.yaml:7:door: ${SECRET}`,
+    ]);
+    expect(redactor().text(found)).toContain("door: 1234");
+    expect(redactor().value([found, "and more"])).toEqual([redactor().text(found), "and more"]);
+  });
+
+  it.each(["./.env:/app/.env", ".env.example:3:SHOP=blue", "src/secrets.ts:12:5 - error TS2304", "the .env: a file"])(
+    "are not %s",
+    (text) => expect(redactor().text(text)).toBe(text),
+  );
+});
+
 describe("secrets in texts", () => {
   it.each([
     key("sk-", "ant-api03-", LONG),

@@ -8,7 +8,7 @@ import type { Span } from "../views/span.ts";
 import { type SpentRow, templateOf } from "../views/stats.ts";
 import type { StoryCall } from "../views/story.ts";
 import type { Why } from "../views/why.ts";
-import { namesSecretFile, secretFiles } from "./secret-files.ts";
+import { namesSecretFile, secretFiles, withoutFoundLines } from "./secret-files.ts";
 import { isSecretName, isSecretPair, SECRET, withoutSecrets, withoutSplitSecrets } from "./secrets.ts";
 
 /** `full`: everything except secrets. `no-tool-output`: the same without tool results. `metadata`: no texts at all. */
@@ -52,12 +52,13 @@ export class Redactor {
     return withoutSecrets(this.#withoutOwn(text));
   }
 
-  /** The user's patterns first, because the built-in ones may match a part of them. */
+  /** By the user's rules first, because the built-in patterns may match a part of what they match. */
   #withoutOwn(text: string): string {
-    return this.#own.reduce(
+    const rest = this.#own.reduce(
       (message, pattern) => message.replace(pattern, (found) => (found === "" ? "" : SECRET)),
       text,
     );
+    return withoutFoundLines(rest, this.#isSecretFile, SECRET);
   }
 
   /** Removes secrets from a JSON value, at any level: in its strings, and below keys with names of secrets. */

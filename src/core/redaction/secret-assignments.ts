@@ -3,7 +3,7 @@ import type { Span } from "./text-view.ts";
 
 /** Every name of a secret contains one of these. */
 const KEYWORD =
-  /pass|pwd|psw|secret|token|key|cred|auth|sig|sas|dsn|cookie|jwt|bearer|psk|connectionstring|otp|csrf|xsrf|salt|appid|pw(?![a-z])|mnemonic|kennwort|contrase|senha/gi;
+  /pass|pwd|psw|secret|token|key|cred|auth|sig|sas|dsn|cookie|jwt|bearer|psk|connectionstring|otp|csrf|xsrf|salt|appid|pw(?![a-z])|tok(?![a-z])|mnemonic|kennwort|contrase|senha/gi;
 const NAME_CHAR = /[\w.$-]/;
 const MAX_NAME = 80;
 const NAME_END = /[\w$-]{0,40}/y;
@@ -103,6 +103,34 @@ function listAfter(text: string, stop: number): Span[] {
   );
 }
 
+const TAG = /^<[A-Za-z][\w.:-]{0,60}\s(?:[^<>]|=>)*$/;
+const MAX_TAG = 300;
+
+/** The attribute `key` of an element identifies it among its siblings: `<li key="…">`. */
+function isKeyOfElement(text: string, start: number, stop: number): boolean {
+  if (text[stop] !== "=" || stop - start !== 3 || !text.startsWith("key", start)) return false;
+  const before = text.slice(Math.max(0, start - MAX_TAG), start);
+  return TAG.test(before.slice(before.lastIndexOf("<")));
+}
+
+/** The rest of the head of a field in a multipart form, after its name. */
+const FIELD_HEAD = /\\{0,3}"(?:;[^\r\n]{0,200})?(?:\r?\n[\w-]{1,40}:[^\r\n]{0,200}){0,4}(?:\r?\n){2}/y;
+const FIELD_END = /\r?\n--/;
+
+/** The value of a field in a multipart form: `…; name="password"`, an empty line, the value, a boundary. */
+function fieldAfter(text: string, start: number, stop: number, kind: SecretKind): Span | null {
+  if (!text.startsWith('name="', start - 6)) return null;
+  const head = matchAt(FIELD_HEAD, text, stop);
+  if (head === null) return null;
+  const from = stop + head.length;
+  const rest = text.slice(from, from + MAX_QUOTED);
+  const end = rest.search(FIELD_END);
+  const value = end < 0 ? rest : rest.slice(0, end);
+  return value === "" || value.includes("[redacted]") || (kind === "weak" && !isRandom(value))
+    ? null
+    : { start: from, end: from + value.length };
+}
+
 /** Values next to a name: in variables, settings, JSON, flags, query strings, headers and sentences. */
 export function assignments(text: string, spans: Span[]): void {
   KEYWORD.lastIndex = 0;
@@ -117,7 +145,7 @@ export function assignments(text: string, spans: Span[]): void {
     const named = isQuery ? "weak" : secretKind(name);
     const kind = named === "weak" && KEY_OF_WORDS.test(text.slice(Math.max(0, start - 12), start)) ? "secret" : named;
     KEYWORD.lastIndex = stop;
-    if (kind === null) continue;
+    if (kind === null || (kind === "weak" && isKeyOfElement(text, start, stop))) continue;
     const items = listAfter(text, stop);
     if (items.length > 0) {
       spans.push(...items);
@@ -125,11 +153,13 @@ export function assignments(text: string, spans: Span[]): void {
       KEYWORD.lastIndex = done;
       continue;
     }
-    const own = valueAfter(text, stop, kind, {
-      name,
-      before: text[start - 1] ?? "",
-      isSet: SETS.test(text.slice(Math.max(0, start - 60), start)),
-    });
+    const own =
+      fieldAfter(text, start, stop, kind) ??
+      valueAfter(text, stop, kind, {
+        name,
+        before: text[start - 1] ?? "",
+        isSet: SETS.test(text.slice(Math.max(0, start - 60), start)),
+      });
     const span = own ?? (kind === "weak" || kind === "header" ? null : randomNear(text, stop));
     if (span === null) continue;
     spans.push(span);
@@ -245,41 +275,3 @@ function headerAt(text: string, at: number, sign: Sign): Span | null {
     ? { start: from, end: from + value.length }
     : null;
 }
-
-/** The row between the header of a table and its body. */
-const RULE = /\n[ \t]{0,8}\|?[ \t:|-]{3,400}(?=\r?\n)/g;
-const MAX_ROW = 2_000;
-
-/** Columns of tables with the name of a secret. */
-export function tableCells(text: string, spans: Span[]): void {
-  if (!text.includes("|") || !text.includes("--")) return;
-  RULE.lastIndex = 0;
-  for (let rule = RULE.exec(text); rule !== null; rule = RULE.exec(text)) {
-    const from = text.lastIndexOf("\n", rule.index - 1) + 1;
-    if (rule.index - from > MAX_ROW || !rule[0].includes("|") || !rule[0].includes("--")) continue;
-    const kinds = text
-      .slice(from, rule.index)
-      .split("|")
-      .map((cell) => secretKind(cell.replace(/[\s`*]/g, "")));
-    if (kinds.every((kind) => kind === null || kind === "weak")) continue;
-    let at = RULE.lastIndex + 1;
-    while (at < text.length) {
-      const stop = text.indexOf("\n", at);
-      const row = text.slice(at, Math.min(stop < 0 ? text.length : stop, at + MAX_ROW));
-      if (!row.includes("|")) break;
-      let start = at;
-      for (const [i, cell] of row.split("|").entries()) {
-        const before = /^[\s`]*/.exec(cell)?.[0] ?? "";
-        const value = cell.slice(before.length).trimEnd().replace(/`+$/, "");
-        const kind = kinds[i] ?? null;
-        if (kind !== null && kind !== "weak" && isMixed(value) && isSecretValue(kind, { value, ...IN_CELL }))
-          spans.push({ start: start + before.length, end: start + before.length + value.length });
-        start += cell.length + 1;
-      }
-      at = stop < 0 ? text.length : stop + 1;
-      RULE.lastIndex = at - 1;
-    }
-  }
-}
-
-const IN_CELL = { isQuoted: true, isVariable: false, next: "" };

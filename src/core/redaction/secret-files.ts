@@ -40,3 +40,16 @@ function globPattern(glob: string): RegExp {
 export function namesSecretFile(text: string, isSecret: (path: string) => boolean): boolean {
   return isSecret(text.trim()) || text.split(/[\s"'`;|&<>()=,:@]+/).some((word) => word !== "" && isSecret(word));
 }
+
+/**
+ * A line that a search printed of a file, up to the value in it: `.env:3:NAME=…`, `.env-4-NAME=…`; or up to a line of
+ * Base64.
+ */
+const FOUND_LINE =
+  /^([ \t]{0,8}([^\s:"'`<>|*?]{1,200}?)(?::\d{1,7}[:-]|-\d{1,7}-|:)[ \t]{0,40}(?:(?:export[ \t]{1,4})?["']?[A-Za-z_][\w.-]{0,80}["']?[ \t]{0,8}[=:][ \t]{0,8}|(?=[A-Za-z0-9+/]{40})))\S[^\r\n]*/gm;
+
+/** Without the values in lines of secret files that a search printed. */
+export const withoutFoundLines = (text: string, isSecret: (path: string) => boolean, instead: string): string =>
+  text.includes(":") || text.includes("-")
+    ? text.replace(FOUND_LINE, (line, before: string, path: string) => (isSecret(path) ? before + instead : line))
+    : text;

@@ -48,6 +48,7 @@ function kindOf(name: string): SecretKind | null {
   const before = words.at(-2) ?? "";
   if (PASSWORD.test(last) || (last === "pass" && words.length > 1 && !name.includes("-"))) return "password";
   if (last === "pass") return "word";
+  if (last === "tok" && words.length > 1) return NO_SECRET.test(before) ? null : "word";
   if (last === "key" && KEY_OF.test(before)) return "secret";
   if (SECRET_WORD.test(last))
     return NO_SECRET.test(before)

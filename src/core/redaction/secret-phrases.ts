@@ -1,4 +1,4 @@
-import { isMixed, isRandom } from "./secret-names.ts";
+import { isMixed, isPlain, isRandom } from "./secret-names.ts";
 
 interface Phrase {
   /** Literal alternatives, which are found fast; without one of them the pattern does not match. */
@@ -20,7 +20,7 @@ export const PHRASES: readonly Phrase[] = [
   // The same, if the text was cut off in the password.
   {
     mark: /:\/\//,
-    pattern: /((?<!\botel):\/\/[^\s:@/"'<>`]{1,256}:)([^\s@/"'<>`…]{1,256})(?=…|\.{3}|$)/g,
+    pattern: /((?<!\botel):\/\/[^\s:@/"'<>`.]{1,256}:)([^\s:@/"'<>`…][^\s@/"'<>`…]{0,255})(?=…|\.{3}|$)/g,
     accepts: (value) => !/^\d{1,5}[\])},.;]*$/.test(value),
   },
   {
@@ -126,6 +126,14 @@ export const PHRASES: readonly Phrase[] = [
       /(\b(?:jwt\.(?:sign|verify|encode|decode)\([^\n"']{1,120}?,\s{0,4}|createHmac\(\s{0,4}["'][\w-]{1,20}["'],\s{0,4}|hmac\.new\(\s{0,4}b?|Wallet\(|privateKeyToAccount\()["'])([^"'\n]{8,256})(?=["'])/g,
     accepts: isMixed,
   },
+  // A key that a client is made with. Hashes, ids and addresses are hexadecimal, or named so.
+  {
+    mark: /\w\(\s?["'`]/,
+    pattern:
+      /(\b(?!\w{0,40}(?:Hash|Digest|Sha|Buffer|Blob|Id|ID|Public|Address|Error|Base64|Bytes|Hex|Array|Reg[Ee]xp?)\()[A-Z]\w{1,40}\(\s{0,8}["'`])([\w+/=-]{32,128})(?=["'`])/g,
+    accepts: (value) => isRandom(value) && !isPlain(value) && /[a-z]/.test(value) && /[A-Z]/.test(value),
+  },
+  { mark: /::add-mask::/, pattern: /(::add-mask::)([^\s"'`][^\r\n"'`]{0,1000})/g },
   { mark: /"kty"/, pattern: /("d"\s{0,4}:\s{0,4}")([\w-]{20,})/g },
   // The secret beside the id of an account.
   { mark: /AC/, pattern: /(\bAC[0-9a-f]{32}[^A-Za-z0-9]{1,8})([0-9a-f]{32})(?![A-Za-z0-9])/g },

@@ -1,7 +1,8 @@
-import { assignments, tableCells } from "./secret-assignments.ts";
+import { assignments } from "./secret-assignments.ts";
 import { CUT_KEY, GENERIC_KEY, GENERIC_MARK, KEY_BEGINS, KNOWN_KEY, MARKED_KEYS } from "./secret-keys.ts";
 import { isPlain, isRandom, secretKind } from "./secret-names.ts";
 import { PHRASE, PHRASES } from "./secret-phrases.ts";
+import { insertedValues, tableCells } from "./secret-tables.ts";
 import { entitiesDecoded, percentDecoded, type Span, unescaped, type View, without } from "./text-view.ts";
 
 /** Finds secrets in texts, in linear time, because texts are untrusted. Detection rates are in docs/redaction.md. */
@@ -60,7 +61,8 @@ function cutOut(text: string, spans: readonly Span[]): string {
   return kept + text.slice(at);
 }
 
-const INVISIBLE = /[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]/g;
+/** Characters without width, and codes that set colours of a terminal. */
+const INVISIBLE = /(?:\u001b\[|\u009b)[0-9;?]{0,20}[A-Za-z]|[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]/g;
 const PERCENT = /%[2-7][0-9A-Fa-f]/g;
 /** Escapes in a JSON string inside a text; in a nested one they are escaped again. */
 const ESCAPE = /\\(?:[nrt"'/\\]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})/g;
@@ -81,15 +83,20 @@ function secretsIn(text: string, depth = 0): Span[] {
   const spans: Span[] = [];
   if (text.length < MIN_LENGTH) return spans;
   const mayHoldKey = KEY_BEGINS.test(text);
-  if (mayHoldKey) found(text, KNOWN_KEY, spans, PLAIN);
+  if (mayHoldKey) {
+    found(text, KNOWN_KEY, spans, PLAIN);
+    wrappedKeys(text, spans);
+  }
   otherKeys(text, spans);
   cutKeys(text, depth, spans);
   privateKeys(text, spans);
+  privateKeyEnds(text, spans);
   if (PHRASE.test(text))
     for (const { mark, pattern, accepts } of PHRASES)
       if (mark.test(text)) found(text, pattern, spans, REFERENCE, accepts);
   assignments(text, spans);
   tableCells(text, spans);
+  insertedValues(text, spans);
   encoded(text, depth, spans);
   if (depth < MAX_DEPTH) {
     const find = (plain: string) => secretsIn(plain, depth + 1);
@@ -178,9 +185,14 @@ function otherKeys(text: string, spans: Span[]): void {
     if (/\.[\w-]{10}/.test(token)) spans.push({ start: index, end: index + token.length });
 }
 
+/** By code: 1 for the ASCII characters of a class. */
+function charactersOf(pattern: RegExp): Uint8Array {
+  return Uint8Array.from({ length: 128 }, (_, code) => Number(pattern.test(String.fromCharCode(code))));
+}
+
 const ELLIPSIS = /…|\.{3}/g;
-const KEY_CHARACTER = /[\w+/=~|:.-]/;
 const MAX_CUT = 300;
+const MIN_CUT = 7;
 const MIXED = /\d|[a-z][A-Z]|[A-Z]{4}/;
 
 /**
@@ -190,18 +202,57 @@ const MIXED = /\d|[a-z][A-Z]|[A-Z]{4}/;
 function cutKeys(text: string, depth: number, spans: Span[]): void {
   let from = 0;
   const cutAt = (end: number) => {
-    let start = end;
-    while (start > from && end - start < MAX_CUT && KEY_CHARACTER.test(text[start - 1] ?? "")) start--;
-    const key = CUT_KEY.exec(text.slice(start, end));
-    if (key !== null && MIXED.test(key[0].slice(2)) && !PLAIN.test(key[0]))
-      spans.push({ start: start + key.index, end });
+    const key = keyBefore(text, end, from, MIXED);
+    if (key !== null && MIXED.test(key.slice(2)) && !PLAIN.test(key)) spans.push({ start: end - key.length, end });
   };
-  for (const { 0: dots, index } of matches(text, ELLIPSIS)) {
-    cutAt(index);
-    from = index + dots.length;
-  }
+  if (text.includes("…") || text.includes("..."))
+    for (const { 0: dots, index } of matches(text, ELLIPSIS)) {
+      cutAt(index);
+      from = index + dots.length;
+    }
   // A line of a decoded text ends without being cut off.
   if (depth === 0) cutAt(text.length);
+}
+
+const KEY_CHARACTER = charactersOf(/[\w+/=~|:.-]/);
+
+/** The key, or its beginning, that ends there. `mark`: what it contains, in any case. */
+function keyBefore(text: string, end: number, from: number, mark: RegExp): string | null {
+  const least = Math.max(from, end - MAX_CUT);
+  let start = end;
+  while (start > least && KEY_CHARACTER[text.charCodeAt(start - 1)] === 1) start--;
+  if (end - start < MIN_CUT) return null;
+  const word = text.slice(start, end);
+  return mark.test(word) ? (CUT_KEY.exec(word)?.[0] ?? null) : null;
+}
+
+/** All prefixes of keys but a few end so, or are in capitals. */
+const PREFIX_END = /[_.-]|[A-Z]{2}/;
+const LINE_BREAK = /\r?\n[ \t]{0,20}/g;
+const NEXT_PART = /[\w+/=~|:.-]{4,300}/y;
+const ENDS_LINE = /["'`,;]{0,3}[ \t]{0,8}(?:[\r\n]|$)/y;
+
+/** Keys that a terminal or a mail broke at the end of a line. */
+function wrappedKeys(text: string, spans: Span[]): void {
+  let from = 0;
+  for (const { 0: wrap, index } of matches(text, LINE_BREAK)) {
+    const key = keyBefore(text, index, from, PREFIX_END);
+    from = index + wrap.length;
+    NEXT_PART.lastIndex = from;
+    const rest = key === null ? undefined : NEXT_PART.exec(text)?.[0];
+    if (key === null || rest === undefined || isPlain(rest)) continue;
+    ENDS_LINE.lastIndex = from + rest.length;
+    // If the first part is a whole key, the next line may begin with anything else.
+    const isPart = isKnownKey(key)
+      ? isRandom(rest) && ENDS_LINE.test(text)
+      : MIXED.test(rest) && isKnownKey(key + rest);
+    if (isPart) spans.push({ start: index - key.length, end: from + rest.length });
+  }
+}
+
+function isKnownKey(text: string): boolean {
+  KNOWN_KEY.lastIndex = 0;
+  return KNOWN_KEY.test(text);
 }
 
 /** Followed by a line break, literal or escaped: a program that only mentions the first line contains no key. */
@@ -230,13 +281,37 @@ function privateKeys(text: string, spans: Span[]): void {
   }
 }
 
+const END = /-----END (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)-----/g;
+const BLOCK_LINE = /^[A-Za-z0-9+/]{1,100}={0,2}$/;
+const MAX_LINE = 120;
+
+/** Private keys without their first line: the lines of Base64 before the last one. */
+function privateKeyEnds(text: string, spans: Span[]): void {
+  if (!text.includes("-----END ")) return;
+  let from = 0;
+  for (const { 0: last, index } of matches(text, END)) {
+    let [start, longest] = [index, 0];
+    while (start > from && text[start - 1] === "\n") {
+      const begin = Math.max(from, start - MAX_LINE);
+      const above = text.slice(begin, start - 1);
+      const line = above.slice(above.lastIndexOf("\n") + 1);
+      const content = line.trim();
+      const isWhole = line.length < above.length || begin === from;
+      // Only the last line of a key is short.
+      if (!isWhole || !BLOCK_LINE.test(content) || (start < index && content.length < BASE64_LINE)) break;
+      longest = Math.max(longest, content.length);
+      start -= line.length + 1;
+    }
+    if (longest >= BASE64_RUN) spans.push({ start, end: index + last.length });
+    from = index + last.length;
+  }
+}
+
 const BASE64_RUN = 24;
 /** Minimum length of a further line of a run, and how many there may be. */
 const BASE64_LINE = 20;
 const BASE64_LINES = 2_000;
-const BASE64_CHARACTER = Uint8Array.from({ length: 128 }, (_, code) =>
-  Number(/[A-Za-z0-9+/_-]/.test(String.fromCharCode(code))),
-);
+const BASE64_CHARACTER = charactersOf(/[A-Za-z0-9+/_-]/);
 
 /**
  * Whether a text contains a run that `base64Runs` returns. Checks the last character of a possible run first, so that

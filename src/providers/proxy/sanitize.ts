@@ -77,12 +77,29 @@ export function safeUpstream(upstream: string, redactor: Redactor): string {
   return redactor.text(`${origin}${pathname}`);
 }
 
+/** The head of a field in a multipart form, from its boundary on. */
+const FIELD =
+  /^\s{0,20}--[^\r\n]{1,200}\r?\n(?:[\w-]{1,40}:[^\r\n]{0,2000}\r?\n){0,10}?content-disposition:[^\r\n]{0,2000}/i;
+const FIELD_NAME = /;\s{0,4}name="([^"\r\n]{0,500})"/i;
+
+/** The names of the fields in a multipart form, with sealed values; null for another text. */
+function multipartFields(text: string, { redactor, seal }: Sanitizer): Record<string, string> | null {
+  if (!FIELD.test(text)) return null;
+  const [boundary = ""] = text.trimStart().split(/\r?\n/, 1);
+  const fields = text.split(boundary).flatMap((part) => {
+    const head = part.search(/\r?\n\r?\n/);
+    const name = FIELD_NAME.exec(part.slice(0, Math.max(0, head)))?.[1];
+    return name === undefined ? [] : [[redactor.text(name), seal(part.slice(head).trim())]];
+  });
+  return Object.fromEntries(fields);
+}
+
 /** A body without secrets: redacted JSON, the field names of a form with sealed values, or redacted text. */
 export function safeBody(text: string, json: unknown, sanitizer: Sanitizer | null): unknown {
   if (sanitizer === null) return json ?? text;
   if (json !== undefined) return sanitizer.redactor.value(json);
   const isForm = /^[\w.[\]%+-]+=[^\s&]*(?:&[\w.[\]%+-]+=[^\s&]*)*$/.test(text.slice(0, 4_000));
-  if (!isForm) return sanitizer.redactor.text(text);
+  if (!isForm) return multipartFields(text, sanitizer) ?? sanitizer.redactor.text(text);
   return Object.fromEntries(
     [...new URLSearchParams(text)].map(([name, value]) => [sanitizer.redactor.text(name), sanitizer.seal(value)]),
   );
