@@ -1,38 +1,24 @@
 /** Limits by hooks, in processes as an agent starts them, and `retinue guard`. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { hookProblems } from "../../src/app/guard/examine.ts";
 import { treeSeen, writeTreeSeen } from "../../src/app/guard/ledger-file.ts";
 import { withGiven } from "../../src/app/guard/limits-file.ts";
-import { RelayLimits } from "../../src/app/guard/relay.ts";
 import { type GuardReport, limitEvents, tidyLedgers } from "../../src/app/guard/report.ts";
 import { guardRun } from "../../src/app/guard/run.ts";
-import { feedTrees, ledgerOfThread } from "../../src/app/guard/tree-feed.ts";
+import { feedTrees, ledgerOfThread, treeSeenOf } from "../../src/app/guard/tree-feed.ts";
 import { hook } from "../../src/app/hooks/hook.ts";
 import { readMachine } from "../../src/app/machine.ts";
 import { limitsGiven } from "../../src/cli/limit-option.ts";
 import { totalTokens } from "../../src/core/facts/usage.ts";
 import type { Limits } from "../../src/core/guard/limits.ts";
-import type { AskedPermission } from "../../src/core/ports/control.ts";
-import { permissions } from "../../src/providers/kit/opencode/permissions.ts";
+import { treeOf } from "../../src/core/views/record.ts";
 import { COMPILED, MAIN, retinue, retinueJson } from "../support/cli.ts";
 import { FIXTURES } from "../support/fixtures.ts";
-import { until } from "../support/server.ts";
-
-const scratch = mkdtempSync(join(tmpdir(), "retinue-guard-"));
-afterAll(() => rmSync(scratch, { recursive: true, force: true }));
-let homes = 0;
-
-function homeWith(settings: string): { readonly HOME: string; readonly RETINUE_HOME: string } {
-  const home = join(scratch, `home-${homes++}`);
-  mkdirSync(join(home, ".config/retinue"), { recursive: true });
-  writeFileSync(join(home, ".config/retinue/config.yaml"), settings);
-  return { HOME: home, RETINUE_HOME: join(home, "data") };
-}
+import { homeWith } from "../support/limited-home.ts";
 
 const SESSION = "b7ee73a5-27dd-4edd-9153-75b0a97a7d14";
 const spawnPayload = (call: string, more: object = {}) =>
@@ -149,19 +135,78 @@ describe("retinue hook with limits", () => {
     expect(await inProcess(env, spawnPayload("c"))).toBeNull();
   });
 
-  it.each([
-    ["a folder", (path: string) => void mkdirSync(path, { recursive: true })],
-    ["too large", (path: string) => writeFileSync(path, " ".repeat(5 << 20))],
-  ])("lets the call be made if its ledger is %s, and guard reports it", async (_, make) => {
-    const env = homeWith("limits:\n  agents: { max: 0 }\n");
+  const BROKEN: readonly (readonly [string, (path: string) => void])[] = [
+    [
+      "a folder",
+      (path) => {
+        rmSync(path, { force: true });
+        mkdirSync(path, { recursive: true });
+      },
+    ],
+    ["too large", (path) => writeFileSync(path, " ".repeat(5 << 20))],
+  ];
+  const ledgerPath = (env: { readonly RETINUE_HOME: string }) =>
+    join(env.RETINUE_HOME, `guard/claude/${SESSION}.jsonl`);
+
+  it.each(BROKEN)("lets the call be made if its ledger is %s, and guard reports it", async (_, breakIt) => {
+    const env = homeWith("limits:\n  agents: { max: 1 }\n  concurrent: { max: 1 }\n");
     mkdirSync(join(env.RETINUE_HOME, "guard/claude"), { recursive: true });
-    make(join(env.RETINUE_HOME, `guard/claude/${SESSION}.jsonl`));
-    expect(await inProcess(env, spawnPayload("a"))).toBeNull();
+    breakIt(ledgerPath(env));
+    for (const call of ["a", "b"]) expect(await inProcess(env, spawnPayload(call))).toBeNull();
     expect((await retinue(env.HOME, ["guard"], env)).stdout).toMatch(/limits were not enforced: /);
+  });
+
+  it.each(BROKEN)("refuses a spawn beyond a count that was reached before its ledger was %s", async (_, breakIt) => {
+    const env = homeWith(`${THREE}  by_type:\n    Plan:\n      agents: { max: 1 }\n`);
+    const plan = (call: string) => spawnPayload(call, { tool_input: { description: call, subagent_type: "Plan" } });
+    for (const call of ["a", "b"])
+      expect(await inProcess(env, plan(call))).toEqual(call === "a" ? null : expect.anything());
+    for (const call of ["c", "d"]) expect(await inProcess(env, spawnPayload(call))).toBeNull();
+    breakIt(ledgerPath(env));
+    expect(isDenied(await inProcess(env, plan("e")))).toBe(true);
+    // The thread had three agents, but no spawn had been refused because of that.
+    expect(await inProcess(env, spawnPayload("f"))).toBeNull();
+    rmSync(ledgerPath(env), { recursive: true });
+    for (const call of ["a", "b", "c", "d"]) await inProcess(env, spawnPayload(call));
+    breakIt(ledgerPath(env));
+    expect(isDenied(await inProcess(env, spawnPayload("g")))).toBe(true);
+    writeFileSync(join(env.HOME, ".config/retinue/config.yaml"), "limits:\n  agents: { max: 9 }\n");
+    expect(await inProcess(env, spawnPayload("h"))).toBeNull();
+  });
+
+  it("counts a spawn with a prompt of 5 MiB, and descriptions and types of a megabyte do not fill its ledger", async () => {
+    const env = homeWith(THREE);
+    const long = "long ".repeat(300_000);
+    const input = { description: long, subagent_type: long, prompt: "p".repeat(5 << 20) };
+    const answers: (Printed | null)[] = [];
+    for (let i = 0; i < 5; i += 1)
+      answers.push(await inProcess(env, spawnPayload(`toolu_${i}`, { tool_input: input })));
+    expect(answers.map(isDenied)).toEqual([false, false, false, true, true]);
+    expect(readFileSync(ledgerPath(env)).length).toBeLessThan(50_000);
+  });
+
+  it("counts calls with long ids that begin alike, each once", async () => {
+    const env = homeWith(THREE);
+    const calls = [1, 2, 3, 4].map((n) => `${"c".repeat(5_000)}${n}`);
+    for (const call of [...calls, ...calls])
+      expect(isDenied(await inProcess(env, spawnPayload(call)))).toBe(call.endsWith("4"));
   });
 });
 
 describe("what the tree shows", () => {
+  it("is written with types of a limited length", async () => {
+    const env = homeWith("");
+    cpSync(join(FIXTURES, "claude/k-hooks/home"), env.HOME, { recursive: true });
+    const { library } = await readMachine({ env });
+    const [root] = library.threadRows({ limit: 1 });
+    if (root === undefined) throw new Error("no thread");
+    const tree = treeOf(library.forestOf([root.place.key]), root.place.key, library.price);
+    const [child] = tree.children;
+    if (child === undefined) throw new Error("no agent");
+    const seen = treeSeenOf({ ...tree, children: [{ ...child, type: "x".repeat(2_000_000) }] });
+    expect(JSON.stringify(seen).length).toBeLessThan(10_000);
+  });
+
   it("is known to hooks: a thread that has used its tokens spawns no more agents", async () => {
     const env = homeWith("limits:\n  tokens: { max: 1000 }\n");
     expect(await inProcess(env, spawnPayload("a"))).toBeNull();
@@ -264,98 +309,6 @@ describe("a wrapped run", () => {
       guardRun({}, limits, { provider: "claude", guard, warn: () => {} }).interceptor.spawnsOnly !== true;
     expect(asks({ agents: { max: 1, action: "deny" } })).toBe(false);
     expect(asks({ by_type: { x: { minutes: { max: 1, action: "deny" } } } })).toBe(true);
-  });
-});
-
-describe("a followed server", () => {
-  const frame = (type: string, properties: object) => ({ payload: { type, properties } });
-  const asked = (id: string, sessionID: string, permission = "task") =>
-    frame("permission.asked", {
-      id,
-      sessionID,
-      permission,
-      patterns: ["general"],
-      metadata: { description: `Task ${id}`, subagent_type: "general" },
-      tool: { callID: `call_${id}` },
-    });
-
-  function following(limits: string) {
-    const env = homeWith(limits);
-    const rejected: string[] = [];
-    const open = new Map<string, AskedPermission>();
-    const { guard } = permissions;
-    if (guard === undefined) throw new Error("no guard");
-    const close = (id: string) => {
-      const asked = open.get(id);
-      open.delete(id);
-      if (asked !== undefined) relayed.onClosed(asked);
-    };
-    const relayed = new RelayLimits({
-      env,
-      provider: "opencode",
-      guard,
-      openIn: (session) => [...open.values()].flatMap(({ id, sessionId }) => (sessionId === session ? [id] : [])),
-      reject: async (id, text) => {
-        rejected.push(`${id}: ${text}`);
-        close(id);
-      },
-    });
-    const see = (raw: unknown) => {
-      relayed.onFrame(raw);
-      const change = permissions.changeIn(raw);
-      if (change === null || !("asked" in change)) return;
-      open.set(change.asked.id, change.asked);
-      relayed.onAsked(change.asked, null);
-    };
-    return { env, rejected, see, close };
-  }
-
-  it("rejects spawns beyond a limit when a person has answered the others of the session", async () => {
-    const { env, rejected, see, close } = following(THREE);
-    see(frame("session.created", { info: { id: "ses_1" } }));
-    for (const id of ["a", "b", "c", "d", "e"]) see(asked(id, "ses_1"));
-    see(asked("f", "ses_1", "bash"));
-    for (const id of ["a", "b", "c"]) close(id);
-    await until(() => limitEvents(env).length === 2);
-    expect(rejected).toEqual([]);
-    close("f");
-    await until(() => rejected.length > 1);
-    expect(rejected).toEqual([
-      expect.stringMatching(/^d: retinue: this agent was not started, .* its limit is 3/),
-      expect.stringMatching(/^e: retinue: /),
-    ]);
-    expect(limitEvents(env).find(({ id }) => id === "call_d")).toMatchObject({
-      uri: "opencode://ses_1",
-      via: "relay",
-      type: "general",
-      description: "Task d",
-    });
-  });
-
-  it("knows when an agent has ended", async () => {
-    const { rejected, see, close } = following("limits:\n  concurrent: { max: 1 }\n");
-    see(frame("session.created", { info: { id: "ses_1" } }));
-    see(asked("a", "ses_1"));
-    close("a");
-    see(frame("session.created", { info: { id: "ses_2", parentID: "ses_1" } }));
-    see(asked("b", "ses_1"));
-    await until(() => rejected.length > 0);
-    see(frame("session.idle", { sessionID: "ses_2" }));
-    see(asked("c", "ses_1"));
-    close("c");
-    see(asked("d", "ses_1"));
-    await until(() => rejected.length > 1);
-    expect(rejected.map((text) => text.split(":")[0])).toEqual(["b", "d"]);
-  });
-
-  it("knows the depth from the parents of sessions", async () => {
-    const { rejected, see } = following("limits:\n  depth: { max: 1 }\n");
-    see(frame("session.created", { info: { id: "ses_1" } }));
-    see(frame("session.created", { info: { id: "ses_2", parentID: "ses_1" } }));
-    see(asked("a", "ses_1"));
-    see(asked("b", "ses_2"));
-    await until(() => rejected.length > 0);
-    expect(rejected).toEqual([expect.stringMatching(/^b: .*it would be at depth 2/)]);
   });
 });
 

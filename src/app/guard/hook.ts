@@ -9,8 +9,6 @@ import { decideSpawn } from "./decide.ts";
 import { addToLedger } from "./ledger-file.ts";
 import { noteTrouble } from "./trouble.ts";
 
-/** Larger payloads contain a prompt that takes too long to parse while an agent waits. */
-const MAX_PAYLOAD = 4 << 20;
 /** The first line of a Codex rollout has 23 kB and names the depth. */
 const FILE_HEAD = 64 << 10;
 
@@ -31,7 +29,7 @@ export function guardHook(
   env: Env,
 ): HookDecision | null {
   try {
-    if (!hasLimits(limits) || payload.length > MAX_PAYLOAD) return null;
+    if (!hasLimits(limits)) return null;
     const json = asObject(parseJson(payload)?.value);
     const notice = json === null ? null : guard.read(json, env);
     if (json === null || notice === null) return null;

@@ -2,7 +2,7 @@
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { type AgentKey, partsOf, threadKey } from "../../core/facts/ids.ts";
 import { formatUri } from "../../core/facts/uri.ts";
-import { Ledger, type LedgerLine } from "../../core/guard/ledger.ts";
+import { Ledger, type LedgerLine, NONE_REACHED } from "../../core/guard/ledger.ts";
 import type { LimitScope } from "../../core/guard/limit-text.ts";
 import {
   LIMIT_NAMES,
@@ -23,7 +23,7 @@ import { type Env, userHome } from "../home.ts";
 import { type HookState, hookStates } from "../hooks/hook-install.ts";
 import type { Library } from "../ingest/library.ts";
 import { resolve } from "../query/resolve.ts";
-import { type LedgerOf, ledgerOf } from "./ledger-file.ts";
+import { type LedgerOf, ledgerOf, reachedBy } from "./ledger-file.ts";
 import { guardFolder } from "./limits-file.ts";
 import { treeSeenOf } from "./tree-feed.ts";
 import { type GuardTrouble, lastTrouble } from "./trouble.ts";
@@ -113,7 +113,9 @@ export function threadUses(env: Env, limits: Limits, tree: AgentTree, now: numbe
   const { provider, sessionId, cwd } = tree;
   const applied = limitsFor(limits, { product: provider, cwd, home: userHome(env) });
   const seen = treeSeenOf(tree);
-  const ledger = new Ledger(linesOf(env, { provider, thread: sessionId }), applied, seen);
+  const of = { provider, thread: sessionId };
+  const lines = linesOf(env, of);
+  const ledger = new Ledger(lines, applied, seen, lines.length === 0 ? reachedBy(env, of) : NONE_REACHED);
   const used = ledger.used(now, null);
   const minutesSince = (start: number | null) => (start === null ? null : (now - start) / 60_000);
   const chain = seen.agents
@@ -167,7 +169,7 @@ function eventsIn(lines: readonly LedgerLine[], thread: AgentKey): LimitEvent[] 
   });
 }
 
-/** The lines of a ledger; empty if it cannot be read. Then no limit is enforced by it either. */
+/** The lines of a ledger; empty if it cannot be read. */
 function linesOf(env: Env, of: LedgerOf): readonly LedgerLine[] {
   try {
     return ledgerOf(env, of);

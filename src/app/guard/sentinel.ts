@@ -23,6 +23,8 @@ const FEED_MS = 1_000;
 const ALERT_MS = 5_000;
 /** Maximum number of running threads that are checked. */
 const RUNNING = 200;
+/** Also if the clock was set back. */
+const isDue = (now: number, last: number, pause: number) => Math.abs(now - last) >= pause;
 
 /**
  * Watches the threads of a running server or `watch`: writes their usage for the processes that enforce limits, and
@@ -60,8 +62,8 @@ export class Sentinel {
     for (const thread of threads) this.#changed.add(thread);
     const now = this.#options.library.now();
     try {
-      if (this.#hasLimits && now - this.#fedAt >= FEED_MS) this.#feed(now);
-      if (this.#alerts !== null && now - this.#checkedAt >= ALERT_MS) this.#checkAlerts(this.#alerts, now);
+      if (this.#hasLimits && isDue(now, this.#fedAt, FEED_MS)) this.#feed(now);
+      if (this.#alerts !== null && isDue(now, this.#checkedAt, ALERT_MS)) this.#checkAlerts(this.#alerts, now);
     } catch (error) {
       noteTrouble(this.#options.env, error as Error);
     }

@@ -1,7 +1,7 @@
 import { displayName } from "../../core/facts/display-name.ts";
 import { type AgentKey, partsOf, threadOf } from "../../core/facts/ids.ts";
 import { totalTokens } from "../../core/facts/usage.ts";
-import type { TreeSeen } from "../../core/guard/ledger.ts";
+import { bounded, type TreeSeen } from "../../core/guard/ledger.ts";
 import type { AgentTree } from "../../core/views/agent.ts";
 import { treeOf } from "../../core/views/record.ts";
 import type { Env } from "../home.ts";
@@ -15,17 +15,19 @@ export function treeSeenOf(tree: AgentTree): TreeSeen {
   return {
     costUsd: tree.usage.subtree.costUsd,
     tokens: totalTokens(tree.usage.subtree),
-    agents: [...below(tree)].map((agent) => ({
-      id: agent.agentId ?? agent.sessionId,
-      parent: agent.parent === null ? null : (idOf.get(agent.parent) ?? null),
-      call: agent.link?.toolCallId ?? null,
-      name: displayName(agent),
-      type: agent.type,
-      running: agent.status === "running" || agent.status === "pendingInit",
-      startedAt: agent.startedAt === null ? null : Date.parse(agent.startedAt),
-      costUsd: agent.usage.subtree.costUsd,
-      tokens: totalTokens(agent.usage.subtree),
-    })),
+    agents: [...below(tree)].map((agent) =>
+      bounded({
+        id: agent.agentId ?? agent.sessionId,
+        parent: agent.parent === null ? null : (idOf.get(agent.parent) ?? null),
+        call: agent.link?.toolCallId ?? null,
+        name: displayName(agent),
+        type: agent.type,
+        running: agent.status === "running" || agent.status === "pendingInit",
+        startedAt: agent.startedAt === null ? null : Date.parse(agent.startedAt),
+        costUsd: agent.usage.subtree.costUsd,
+        tokens: totalTokens(agent.usage.subtree),
+      }),
+    ),
   };
 }
 

@@ -128,5 +128,7 @@ describe("limits", () => {
     const { budgets } = guarded({ minutes: deny(8) });
     const at = (minutes: number) => budgets.refuses(headOf(null), minutes * 60_000) === null;
     expect([at(0), at(7), at(9), at(25), at(30)]).toEqual([true, true, false, true, true]);
+    // The clock is set back.
+    expect([at(34), at(3), at(4)]).toEqual([false, false, false]);
   });
 });

@@ -11,6 +11,7 @@ import {
   type Used,
   type Verdict,
 } from "../../core/guard/limits.ts";
+import { SteadyClock } from "../../core/guard/steady-clock.ts";
 import { exact, money, plural } from "../../core/tools/format.ts";
 import { PROVIDERS } from "../../providers/loaded.ts";
 import { dialectsOf, identified } from "../../providers/proxy/identify.ts";
@@ -96,6 +97,7 @@ export class Budgets {
   readonly #sessions = new Map<string, Session>();
   readonly #open = new Map<string, { readonly row: RequestRow; model: string }>();
   readonly #reported = new Set<string>();
+  readonly #clock = new SteadyClock();
 
   constructor(options: BudgetOptions) {
     this.#options = options;
@@ -128,7 +130,8 @@ export class Budgets {
     const caller = callerOf(row);
     if (caller === null || ended.how === "refused") return;
     const now = Date.now();
-    const spent = this.#admit(this.#session(caller, now), caller, now);
+    const steady = this.#clock.advance(now);
+    const spent = this.#admit(this.#session(caller, steady), caller, steady);
     spent.open = Math.max(0, spent.open - 1);
     spent.continues = ended.stop !== null && !FINAL.has(ended.stop);
     if (ended.usage === null) return;
@@ -150,8 +153,9 @@ export class Budgets {
   }
 
   /** In the format of the API, so that the client shows the message to its user. */
-  refuses({ method, path, headers, upstream }: RequestHead, now = Date.now()): Refusal | null {
+  refuses({ method, path, headers, upstream }: RequestHead, at = Date.now()): Refusal | null {
     if (this.isOff) return null;
+    const now = this.#clock.advance(at);
     const caller = callerOf(
       readRequest({ request: "", method, path, headers, upstream, windowMs: null, process: null }, null, 0, null).row,
     );

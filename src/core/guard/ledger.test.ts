@@ -11,6 +11,8 @@ const notice = (line: LedgerNotice): Line => line;
 const ended = (agent: string | null, call: string | null = null) => notice({ is: "ended", agent, call, type: "x" });
 const started = (agent: string) => notice({ is: "started", agent, type: "x" });
 
+const AGENT = { parent: null, name: "n", type: "x", running: true, startedAt: null, costUsd: null, tokens: null };
+
 function ledger(lines: readonly Line[], limits: LimitSet, tree: TreeSeen | null = null) {
   const timed = lines.map((line, i) => ({ at: i, ...line }) as LedgerLine);
   return new Ledger(timed, { thread: limits, byType: {} }, tree);
@@ -143,6 +145,36 @@ it("minutes count from the last prompt of a person", () => {
   expect(last(minute(0, spawn("a")), minute(5, spawn("b")))).toBe("allow");
   expect(last(minute(0, spawn("a")), minute(20, spawn("b")))).toBe("deny");
   expect(last(minute(0, spawn("a")), minute(15, prompted), minute(20, spawn("b")))).toBe("allow");
+});
+
+describe("if the clock is set back", () => {
+  const minute = (n: number, line: Line) => ({ at: n * 60_000, ...line }) as LedgerLine;
+  const prompted = notice({ is: "prompted" });
+  const read = (...lines: LedgerLine[]) => new Ledger(lines, { thread: { minutes: deny(10) }, byType: {} }, null);
+  const reached = [minute(0, prompted), minute(12, spawn("a"))];
+
+  it("a time that was reached stays reached, and goes on", () => {
+    expect(read(...reached, minute(1, spawn("b"))).verdictOf("b")?.action).toBe("deny");
+    expect(read(...reached).used(60_000, null).minutes).toBe(12);
+    expect(read(...reached, minute(1, started("1"))).used(4 * 60_000, null).minutes).toBe(15);
+  });
+
+  it("a new prompt begins anew", () => {
+    expect(read(...reached, minute(1, prompted), minute(5, spawn("b"))).verdictOf("b")?.action).toBe("allow");
+    expect(read(...reached, minute(1, prompted), minute(11, spawn("b"))).verdictOf("b")?.action).toBe("deny");
+  });
+
+  it("an agent has worked as long as before, and one that began later only since then", () => {
+    const tree = (startedAt: number) => ({
+      costUsd: null,
+      tokens: null,
+      agents: [{ ...AGENT, id: "1", call: "b", startedAt: startedAt * 60_000 }],
+    });
+    const minutesOf = (seen: TreeSeen, ...lines: LedgerLine[]) =>
+      new Ledger(lines, { thread: {}, byType: {} }, seen).used(3 * 60_000, "1").chain[0]?.minutes;
+    expect(minutesOf(tree(5), minute(4, spawn("b")), minute(20, spawn("c")), minute(1, spawn("d")))).toBe(17);
+    expect(minutesOf(tree(1), minute(20, spawn("a")), minute(1, spawn("b")))).toBe(2);
+  });
 });
 
 it("cost and tokens are those of the tree, for the thread and for the calling agent", () => {

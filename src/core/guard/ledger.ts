@@ -3,7 +3,9 @@
  * spawn is first added to it and then decided from all lines before it. So parallel spawns are counted exactly, without
  * a lock: each one sees those that were added before it.
  */
+import { hash } from "../tools/hash.ts";
 import { type AgentCount, ALLOWED, decide, type ThreadLimits, type Used, type Verdict } from "./limits.ts";
+import { SteadyClock } from "./steady-clock.ts";
 
 /** What a product reports about its agents, apart from spawns. */
 export type LedgerNotice =
@@ -62,8 +64,36 @@ interface TreeAgent {
   readonly tokens: number | null;
 }
 
+/** The number of agents of a thread when a spawn was denied because of it: it does not fall again. */
+export interface Reached {
+  readonly agents: number;
+  readonly byType: Readonly<Record<string, number>>;
+}
+
+export const NONE_REACHED: Reached = { agents: 0, byType: {} };
+
+/** Descriptions and types are written by models: one of a megabyte would fill the ledger. */
+const MAX_TEXT = 1_000;
+const MAX_ITEMS = 500;
+
+/** With all texts cut to a length. Texts that differ stay different, because ids are among them. */
+export function bounded<T>(value: T): T {
+  return cut(value) as T;
+}
+
+function cut(value: unknown): unknown {
+  if (typeof value === "string")
+    return value.length <= MAX_TEXT
+      ? value
+      : `${value.slice(0, MAX_TEXT - 20).toWellFormed()}… ${hash(value).toString(36)}`;
+  if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map(cut);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, cut(item)]));
+}
+
 interface Reserved {
   readonly call: string;
+  readonly at: number;
   readonly by: string | null;
   readonly type: string | null;
   readonly depth: number;
@@ -86,6 +116,8 @@ const SETTLED_MS = 10_000;
 export class Ledger {
   readonly #limits: ThreadLimits;
   readonly #tree: TreeSeen | null;
+  readonly #reached: Reached;
+  readonly #clock = new SteadyClock();
   readonly #agentOfCall: ReadonlyMap<string, string>;
   readonly #byAgent = new Map<string, Reserved>();
   /** Spawns that were not denied. */
@@ -100,9 +132,16 @@ export class Ledger {
   readonly #ended = new Map<string, string | null>();
   #workingSince: number | null = null;
 
-  constructor(lines: readonly LedgerLine[], limits: ThreadLimits, tree: TreeSeen | null) {
+  constructor(
+    written: readonly LedgerLine[],
+    limits: ThreadLimits,
+    tree: TreeSeen | null,
+    reached: Reached = NONE_REACHED,
+  ) {
+    const lines = written.map((line) => ({ ...line, at: this.#clock.advance(line.at) }));
     this.#limits = limits;
     this.#tree = tree;
+    this.#reached = reached;
     this.#agentOfCall = new Map(tree?.agents.flatMap(({ call, id }) => (call === null ? [] : [[call, id]])));
     this.#newest = lines.at(-1)?.at ?? 0;
     this.#asked = new Set(lines.flatMap((line) => (line.is === "spawn" ? [line.call] : [])));
@@ -139,10 +178,10 @@ export class Ledger {
     const isOld = line.at < this.#newest - SETTLED_MS;
     const verdict =
       this.#decided.get(call) ??
-      (isOld ? ALLOWED : decide(this.#limits, this.used(line.at, by), { is: "spawn", type, depth }));
+      (isOld ? ALLOWED : decide(this.#limits, this.#used(line.at, by), { is: "spawn", type, depth }));
     this.#verdicts.set(call, verdict);
     if (verdict.action === "deny") return;
-    this.#reserved.set(call, { call, by, type, depth, process, agent: null, isOver: false });
+    this.#reserved.set(call, { call, at: line.at, by, type, depth, process, agent: null, isOver: false });
     const agent = this.#agentOfCall.get(call);
     if (agent !== undefined) this.#bind(call, agent);
   }
@@ -190,13 +229,20 @@ export class Ledger {
 
   #callOf = (agent: string) => this.#byAgent.get(agent);
 
-  /** What the thread has used at a moment; `by` is the agent that proposes something. */
-  used(at: number, by: string | null): Used {
+  /** What the thread has used at a moment after its last line; `by` is the agent that proposes something. */
+  used = (at: number, by: string | null): Used => this.#used(this.#clock.steady(at), by);
+
+  #used(at: number, by: string | null): Used {
     const minutesSince = (start: number | null) => (start === null ? null : Math.max(0, at - start) / MINUTE_MS);
+    const { agents, byType } = this.#reached;
     return {
-      ...this.#count(() => true, [...this.#ended.values()].length),
+      ...this.#count(() => true, [...this.#ended.values()].length, agents),
       ofType: (type) =>
-        this.#count((one) => one === type, [...this.#ended.values()].filter((one) => one === type).length),
+        this.#count(
+          (one) => one === type,
+          [...this.#ended.values()].filter((one) => one === type).length,
+          Object.hasOwn(byType, type) ? (byType[type] ?? 0) : 0,
+        ),
       costUsd: this.#tree?.costUsd ?? null,
       tokens: this.#tree?.tokens ?? null,
       minutes: minutesSince(this.#workingSince),
@@ -205,13 +251,20 @@ export class Ledger {
         type,
         costUsd,
         tokens,
-        minutes: minutesSince(this.#started.get(id)?.at ?? startedAt),
+        minutes: minutesSince(this.#started.get(id)?.at ?? this.#startOf(id, startedAt)),
       })),
     };
   }
 
+  /** After the clock was set back, the tree's times are not comparable with those of the ledger. */
+  #startOf(agent: string, startedAt: number | null): number | null {
+    if (!this.#clock.wasSetBack) return startedAt;
+    const call = this.#callOf(agent);
+    return call === undefined ? startedAt : Math.max(call.at, startedAt ?? 0);
+  }
+
   /** Spawns in the ledger, and agents that only the tree shows: they began before there were limits. */
-  #count(isCounted: (type: string | null) => boolean, ended: number): AgentCount {
+  #count(isCounted: (type: string | null) => boolean, ended: number, reached: number): AgentCount {
     const reserved = [...this.#reserved.values()].filter(({ type }) => isCounted(type));
     const seen = (this.#tree?.agents ?? []).filter(({ type }) => isCounted(type));
     const known = new Set(reserved.flatMap(({ agent }) => agent ?? []));
@@ -219,7 +272,7 @@ export class Ledger {
     const over = new Set(seen.flatMap(({ call, running }) => (call === null || running ? [] : [call])));
     const open = reserved.filter(({ isOver, call }) => !isOver && !over.has(call)).length;
     return {
-      agents: reserved.length + others.length,
+      agents: Math.max(reached, reserved.length + others.length),
       running: Math.max(0, open - ended) + others.filter(({ running }) => running).length,
     };
   }
