@@ -5,7 +5,7 @@ import { privateFolder, writePrivate } from "../transports/private.ts";
 import { readText } from "../transports/regular.ts";
 import { dirname, join } from "../transports/system/paths.ts";
 import { Failure } from "./failure.ts";
-import { type Env, userHome } from "./home.ts";
+import { type Env, retinueHome, userHome } from "./home.ts";
 
 /** Products that read skills. */
 export const SKILLED: readonly string[] = PROVIDERS.filter((p) => p.skills !== undefined).map((p) => p.name);
@@ -36,19 +36,42 @@ description: Shows which agents run in this session and what they do, cost and r
 - Exit code 1: nothing was found. Do not guess then.
 `;
 
-/** The file of the skill for a product, and its content now; null if there is none. */
-export function skillFile(name: string, env: Env): { readonly path: string; readonly before: string | null } {
+/** A planned change to the file of the skill. */
+export interface SkillChange {
+  readonly path: string;
+  /** Its content now; null if there is none. */
+  readonly before: string | null;
+  readonly isChanged: boolean;
+  /** The content is not what retinue wrote. */
+  readonly isEdited: boolean;
+  apply(): void;
+}
+
+export function planSkill(name: string, env: Env): SkillChange {
   const provider = PROVIDERS.find((p) => p.name === name);
   if (provider?.skills === undefined)
     throw new Failure("usage", `${JSON.stringify(name)} is not a product whose skills folder is known`, [
       `write one of: ${SKILLED.join(", ")}`,
     ]);
   const path = join(provider.skills(env, userHome(env)), "retinue", "SKILL.md");
-  const isThere = lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-  return { path, before: isThere ? readText(path, MAX_SETTINGS) : null };
+  const notePath = join(retinueHome(env), "skills", `${name}.md`);
+  const before = textAt(path);
+  return {
+    path,
+    before,
+    isChanged: before !== SKILL,
+    isEdited: before !== null && before !== SKILL && before !== textAt(notePath),
+    apply() {
+      if (textAt(path) !== before) throw new Failure("failed", `${path} was changed in the meantime`, ["try again"]);
+      for (const file of [path, notePath]) {
+        privateFolder(dirname(file));
+        writePrivate(file, SKILL);
+      }
+    },
+  };
 }
 
-export function installSkill(path: string): void {
-  privateFolder(dirname(path));
-  writePrivate(path, SKILL);
+function textAt(path: string): string | null {
+  const isThere = lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  return isThere ? readText(path, MAX_SETTINGS) : null;
 }

@@ -1,5 +1,5 @@
 /** `retinue skill` and `retinue self`: what they print and write without an agent. */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -33,6 +33,33 @@ describe("skill", () => {
       const twice = await retinue(home, ["skill", provider, "--install", "--yes"]);
       expect(twice.stderr).toContain("already installed");
     }
+  });
+
+  it("that the user edited is kept, unless it is replaced by force", async () => {
+    const home = emptyHome();
+    const install = (...more: string[]) => retinue(home, ["skill", "claude", "--install", ...more]);
+    const { stdout: printed } = await retinue(home, ["skill"]);
+    const { path } = JSON.parse((await install("--yes", "--json")).stdout) as { path: string };
+    const edited = `${printed}- Never spawn more than two agents.\n`;
+    writeFileSync(path, edited);
+    const kept = await install("--yes");
+    expect([kept.code, readFileSync(path, "utf8")]).toEqual([1, edited]);
+    expect(kept.stdout).toContain("- - Never spawn more than two agents.");
+    expect(kept.stderr).toMatch(/was edited, so it was not replaced[\s\S]*skill claude --install --force/);
+    expect(JSON.parse((await install("--yes", "--json")).stdout)).toMatchObject({ edited: true, done: false });
+    expect((await install("--force")).code).toBe(0);
+    expect(readFileSync(path, "utf8")).toBe(printed);
+  });
+
+  it("of an earlier version is replaced, if it was not edited", async () => {
+    const home = emptyHome();
+    const env = { RETINUE_HOME: join(home, "data") };
+    const install = (...more: string[]) => retinue(home, ["skill", "claude", "--install", "--yes", ...more], env);
+    const { path } = JSON.parse((await install("--json")).stdout) as { path: string };
+    const { stdout: printed } = await retinue(home, ["skill"]);
+    for (const file of [path, join(home, "data/skills/claude.md")]) writeFileSync(file, "an earlier skill\n");
+    expect((await install()).code).toBe(0);
+    expect(readFileSync(path, "utf8")).toBe(printed);
   });
 
   it("is installed only for a named product", async () => {

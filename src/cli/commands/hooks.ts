@@ -1,9 +1,9 @@
 import { realpathSync } from "node:fs";
-import { type HookChange, hookCommand, planHooks } from "../../app/hooks/hook-install.ts";
+import { hookCommand, planHooks } from "../../app/hooks/hook-install.ts";
 import { ownFile } from "../../app/own-files.ts";
 import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
-import { changeOf } from "../render/change.ts";
+import { showChange } from "../render/change.ts";
 import { isConfirmed } from "../render/confirm.ts";
 
 export interface HooksOptions {
@@ -31,7 +31,7 @@ export async function hooks(
     const { path, before, after, isChanged, tracers, next } = change;
     if (json) out(printJson({ path, changed: isChanged, done: isDone, before, after, tracers, next }, 2));
   };
-  if (!json) show(context, change);
+  if (!json) showChange(terminal, change);
   for (const tracer of change.tracers)
     notify(colors.yellow(`a hook of another tracer is installed and stays: ${tracer}`));
   if (!change.isChanged) {
@@ -46,18 +46,6 @@ export async function hooks(
   report(true);
   if (!json) out(`changed ${change.path}`);
   if (change.next !== null) notify(change.next);
-}
-
-function show({ terminal: { out, colors } }: Context, { path, before, after }: HookChange) {
-  const lines = changeOf(before, after);
-  if (lines.length === 0) return;
-  out(
-    colors.bold(
-      before === null ? `${path} (a new file)` : after === null ? `${path} (deleted; retinue created it)` : path,
-    ),
-  );
-  for (const line of lines)
-    out((line.startsWith("+") ? colors.green : line.startsWith("-") ? colors.red : colors.dim)(line));
 }
 
 const ownProgram = () => realpathSync(ownFile("bin/retinue.js"));

@@ -38,7 +38,8 @@ const declareSkill: Declare = (program, open) => {
     .description("print a skill file that tells agents how to use retinue; --install writes it, after asking")
     .addArgument(new Argument("[provider]", "for --install: the product").choices(SKILLED))
     .option("--install", "write it to the product's skills folder")
-    .option("--yes", "do not ask")
+    .option("--yes", "do not ask; a file that was edited is kept")
+    .option("--force", "do not ask, and replace a file that was edited")
     .action(async (provider: string | undefined, options: SkillOptions, command: Command) =>
       (await import("../commands/skill.ts")).skill(open(command), provider, options),
     );

@@ -1,3 +1,5 @@
+import type { Terminal } from "../terminal.ts";
+
 const CONTEXT_LINES = 2;
 
 /** A diff with a few lines of context. Shows everything between the first and the last changed line as changed. */
@@ -21,4 +23,23 @@ function sameAtStart(a: readonly string[], b: readonly string[]): number {
   let same = 0;
   while (same < a.length && same < b.length && a[same] === b[same]) same += 1;
   return same;
+}
+
+interface FileChange {
+  readonly path: string;
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+/** Prints the change of a file, with its name. */
+export function showChange({ out, colors }: Terminal, { path, before, after }: FileChange): void {
+  const lines = changeOf(before, after);
+  if (lines.length === 0) return;
+  out(
+    colors.bold(
+      before === null ? `${path} (a new file)` : after === null ? `${path} (deleted; retinue created it)` : path,
+    ),
+  );
+  for (const line of lines)
+    out((line.startsWith("+") ? colors.green : line.startsWith("-") ? colors.red : colors.dim)(line));
 }
