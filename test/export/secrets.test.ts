@@ -271,10 +271,11 @@ describe("the time that redaction takes", () => {
   });
 
   it("is short for repetitions of everything that a secret begins with", () => {
+    const redactor = new Redactor(DEFAULT_REDACTION);
     // Each takes about 10 ms; quadratic work would take 5 seconds.
     for (const piece of [...PREFIXED.map(beginning), ...HOSTILE]) {
       const before = process.cpuUsage();
-      withoutSecrets(piece.repeat(Math.ceil(80_000 / piece.length)));
+      redactor.text(piece.repeat(Math.ceil(80_000 / piece.length)));
       const { user, system } = process.cpuUsage(before);
       expect([piece, (user + system) / 1e6 < 1.5]).toEqual([piece, true]);
     }
@@ -418,6 +419,10 @@ const HOSTILE = [
     '<li key="a1B2c3D4e5F6g7H8" ',
     'Client("a1B2',
     "::add-mask::a",
+    'insert into a (password) values ("',
+    ".env:3:a=",
+    "-1-a",
+    "\n.env:",
     "a...",
     "ghp_a1...",
     "sk-ant-a1…",

@@ -237,10 +237,14 @@ const MORE_CONTEXT: Readonly<Record<string, (r: Make) => Sample>> = {
       two,
     ];
   },
+  "value of a REPLACE in double quotes": (r) =>
+    sample((x) => `REPLACE INTO users (email, password)\nVALUES\n  ("a\\"(b", "${x}"), ("c", DEFAULT)`, r.word()),
   "mask of a GitHub workflow": (r) => sample((x) => `echo "::add-mask::${x}"`, r.word()),
   "private key without its first line": (r) =>
     sample((x) => `the file ends with\n${x}\n${r.alnum(40)}==\n-----END RSA ${"PRIVATE"} KEY-----\n`, r.alnum(64)),
   "argument of a constructor": (r) => sample((x) => `const api = new Client("${x}");`, r.alnum(40)),
+  "argument of a constructor on a line of its own": (r) =>
+    sample((x) => `client = Client(\n    "${x}",\n)`, r.alnum(40)),
   "first argument of a constructor": (r) => sample((x) => `client = vendor.Client('${x}', timeout=3)`, r.alnum(40)),
   "name that ends in _TOK": (r) => sample((x) => `export DEPLOY_TOK=${x}`, r.alnum(20)),
 };
@@ -277,6 +281,7 @@ const DISGUISED: Readonly<Record<string, (r: Make) => Sample>> = {
     split(r, (one, two) => `${one[0]}\u200d${one.slice(1, 3)}\ufeff${one.slice(3)}${two}`),
   "colours in a key": (r) => split(r, (one, two) => `${one}\u001b[01;31m\u001b[K${two}\u001b[m\u001b[K`),
   "a colour in a prefix": (r) => split(r, (one, two) => `${one.slice(0, 2)}\u001b[1m${one.slice(2)}${two}`),
+  "a colour as a script writes it": (r) => split(r, (one, two) => `echo "${one}\\033[31m${two}\\e[0m"`),
   "a line break in a key": (r) => split(r, (one, two) => `"${one}\n${two}"`),
   "a line break and a margin in a key": (r) => split(r, (one, two) => `  key: ${one}\r\n    ${two}\nand on`),
   "zero-width characters in a name": (r) => sample((x) => `DB_PASS\u200bWORD=${x}`, r.alnum(12)),

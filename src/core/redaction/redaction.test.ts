@@ -58,6 +58,12 @@ describe("lines of secret files that a search printed", () => {
     "vault.yaml:7:door: 1234",
   ].join("\n");
 
+  it("have no values if they are coloured", () => {
+    const line =
+      "\u001b[35m.env\u001b[m\u001b[36m:\u001b[m\u001b[32m3\u001b[m\u001b[36m:\u001b[m\u001b[01;31mSHOP\u001b[m=";
+    expect(redactor().text(`${line}blue horse`)).toBe(`${line}${SECRET}`);
+  });
+
   it("have no values, also of the user's secret files", () => {
     const lines = redactor({ paths: ["vault.yaml"] })
       .text(found)

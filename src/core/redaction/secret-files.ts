@@ -41,15 +41,27 @@ export function namesSecretFile(text: string, isSecret: (path: string) => boolea
   return isSecret(text.trim()) || text.split(/[\s"'`;|&<>()=,:@]+/).some((word) => word !== "" && isSecret(word));
 }
 
+/** Colours of a terminal. */
+const COLOUR = "(?:\\u001b\\[[\\d;]{0,12}[A-Za-z]){0,4}";
 /**
  * A line that a search printed of a file, up to the value in it: `.env:3:NAME=…`, `.env-4-NAME=…`; or up to a line of
  * Base64.
  */
-const FOUND_LINE =
-  /^([ \t]{0,8}([^\s:"'`<>|*?]{1,200}?)(?::\d{1,7}[:-]|-\d{1,7}-|:)[ \t]{0,40}(?:(?:export[ \t]{1,4})?["']?[A-Za-z_][\w.-]{0,80}["']?[ \t]{0,8}[=:][ \t]{0,8}|(?=[A-Za-z0-9+/]{40})))\S[^\r\n]*/gm;
+const FOUND_LINE = new RegExp(
+  [
+    `^([ \\t]{0,8}([^\\s:"'\`<>|*?]{1,200}?)`,
+    `(?::${COLOUR}\\d{1,7}${COLOUR}[:-]|-${COLOUR}\\d{1,7}${COLOUR}-|:)${COLOUR}[ \\t]{0,40}`,
+    `(?:(?:export[ \\t]{1,4})?${COLOUR}["']?[A-Za-z_][\\w.-]{0,80}${COLOUR}["']?[ \\t]{0,8}[=:][ \\t]{0,8}|(?=[A-Za-z0-9+/]{40})))`,
+    "\\S[^\\r\\n]*",
+  ].join(""),
+  "gm",
+);
+const COLOURS = new RegExp(COLOUR, "g");
 
 /** Without the values in lines of secret files that a search printed. */
 export const withoutFoundLines = (text: string, isSecret: (path: string) => boolean, instead: string): string =>
   text.includes(":") || text.includes("-")
-    ? text.replace(FOUND_LINE, (line, before: string, path: string) => (isSecret(path) ? before + instead : line))
+    ? text.replace(FOUND_LINE, (line, before: string, path: string) =>
+        isSecret(path.replace(COLOURS, "")) ? before + instead : line,
+      )
     : text;

@@ -128,7 +128,7 @@ export const PHRASES: readonly Phrase[] = [
   },
   // A key that a client is made with. Hashes, ids and addresses are hexadecimal, or named so.
   {
-    mark: /\w\(\s?["'`]/,
+    mark: /\w\(\s{0,8}["'`]/,
     pattern:
       /(\b(?!\w{0,40}(?:Hash|Digest|Sha|Buffer|Blob|Id|ID|Public|Address|Error|Base64|Bytes|Hex|Array|Reg[Ee]xp?)\()[A-Z]\w{1,40}\(\s{0,8}["'`])([\w+/=-]{32,128})(?=["'`])/g,
     accepts: (value) => isRandom(value) && !isPlain(value) && /[a-z]/.test(value) && /[A-Z]/.test(value),

@@ -40,15 +40,15 @@ export function tableCells(text: string, spans: Span[]): void {
 }
 
 const INSERT =
-  /\binsert\s{1,8}(?:or\s{1,4}\w{1,10}\s{1,4})?into\s{1,8}[\w."'`[\]\\$]{1,120}\s{0,8}\(([^()]{1,2000})\)\s{0,20}values\s{0,20}/gi;
+  /\b(?:insert|replace)\s{1,8}(?:or\s{1,4}\w{1,10}\s{1,4}|ignore\s{1,4})?into\s{1,8}[\w."'`[\]\\$]{1,120}\s{0,8}\(([^()]{1,2000})\)\s{0,20}values\s{0,20}/gi;
 /** The next value of a row: a text in quotes, or up to the next comma or bracket. */
 const SQL_VALUE =
-  /\s{0,20}(?:([NEeB]?')((?:[^'\\]|''|\\[\s\S]){0,4096})'|[^',()]{0,400}(?:\([^()]{0,400}\))?)\s{0,20}/y;
+  /\s{0,20}(?:([NEeB]?')((?:[^'\\]|''|\\[\s\S]){0,4096})'|(")((?:[^"\\]|""|\\[\s\S]){0,4096})"|[^'",()]{0,400}(?:\([^()]{0,400}\))?)\s{0,20}/y;
 const NEXT_ROW = /\s{0,20},\s{0,20}(?=\()/y;
 
 /** Values that an SQL statement inserts into columns with the name of a secret. */
 export function insertedValues(text: string, spans: Span[]): void {
-  if (!/nsert|NSERT/.test(text)) return;
+  if (!/nsert|eplace|NSERT|EPLACE/.test(text)) return;
   INSERT.lastIndex = 0;
   for (let head = INSERT.exec(text); head !== null; head = INSERT.exec(text)) {
     const kinds = (head[1] ?? "").split(",").map((column) => secretKind(column.replace(/[\s"'`[\]\\]/g, "")));
@@ -68,7 +68,8 @@ function valuesOfRow(text: string, from: number, kinds: readonly (SecretKind | n
   let at = from;
   for (const kind of kinds) {
     SQL_VALUE.lastIndex = at;
-    const [whole = "", open, value = ""] = SQL_VALUE.exec(text) ?? [];
+    const [whole = "", single, inSingle, double, inDouble] = SQL_VALUE.exec(text) ?? [];
+    const [open, value] = [single ?? double, inSingle ?? inDouble ?? ""];
     if (kind !== null && open !== undefined && isSecretValue(kind, { value, ...IN_CELL })) {
       const start = at + whole.indexOf(open) + open.length;
       spans.push({ start, end: start + value.length });

@@ -62,7 +62,8 @@ function cutOut(text: string, spans: readonly Span[]): string {
 }
 
 /** Characters without width, and codes that set colours of a terminal. */
-const INVISIBLE = /(?:\u001b\[|\u009b)[0-9;?]{0,20}[A-Za-z]|[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]/g;
+const INVISIBLE =
+  /(?:(?:\u001b|\\(?:033|e))\[|\u009b)[0-9;?]{0,20}[A-Za-z]|[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]/g;
 const PERCENT = /%[2-7][0-9A-Fa-f]/g;
 /** Escapes in a JSON string inside a text; in a nested one they are escaped again. */
 const ESCAPE = /\\(?:[nrt"'/\\]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})/g;
