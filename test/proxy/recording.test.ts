@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { expect, it, onTestFinished } from "vitest";
 import { keepWithin } from "../../src/app/proxy/retention.ts";
+import { threadOf } from "../../src/app/proxy/traffic-recorder.ts";
 import { Requests } from "../../src/app/query/requests.ts";
 import { loadSettings } from "../../src/app/settings/settings.ts";
 import { MAX_RECORD } from "../../src/core/tools/limits.ts";
@@ -119,6 +120,31 @@ it("never stores credentials", async () => {
   expect(recorded(proxied)).toContain("Hello");
   expect(recorded(proxied)).not.toContain("geheim");
   for (const name of readdirSync(proxied.folder)) expect(statSync(join(proxied.folder, name)).mode & 0o077).toBe(0);
+});
+
+it("accepts requests only when its recorder is loaded, so that a kill right after loses as little as a later one", async () => {
+  let isLoaded = false;
+  const proxied = await started(({ outgoing }) => outgoing.end("{}"), {
+    recorder: (start) => {
+      const thread = ownThread(start);
+      thread.on("message", ({ is }) => {
+        isLoaded ||= is === "ready";
+      });
+      return thread;
+    },
+  });
+  expect(isLoaded).toBe(true);
+  await ask(proxied, body("Hello")).done;
+  await until(() => recorded(proxied).includes('"is":"ended"'));
+});
+
+it("forwards without a recorder if that fails to start, and says so once", async () => {
+  const broken = threadOf(new URL("data:text/javascript,throw new Error('no memory left')"));
+  const proxied = await started(({ outgoing }) => outgoing.end("{}"), { recorder: broken });
+  expect(await ask(proxied, body("Hello")).done).toBe("{}");
+  expect(proxied.messages).toEqual([
+    "recording problem (agents are not affected): traffic is not recorded: no memory left",
+  ]);
 });
 
 it("a spawn is known as soon as its block ends, before the response does, and the usage is the final one", async () => {

@@ -3,11 +3,17 @@
  * is behind.
  */
 import { execFileSync } from "node:child_process";
+import { EventEmitter } from "node:events";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import { expect, it } from "vitest";
-import { TrafficRecorder } from "../../src/app/proxy/traffic-recorder.ts";
+import { expect, it, onTestFinished, vi } from "vitest";
+import {
+  type Passed,
+  type StartRecorder,
+  type ToRecorder,
+  TrafficRecorder,
+} from "../../src/app/proxy/traffic-recorder.ts";
 import { scratchFolder } from "../support/bad-input/homes.ts";
 import { until } from "../support/server.ts";
 
@@ -19,7 +25,7 @@ const HEAD = {
   upstream: "http://127.0.0.1:9",
 };
 
-function recorderIn(folder: string) {
+function recorderIn(folder: string, recorder?: StartRecorder) {
   const troubles: string[] = [];
   const large: boolean[] = [];
   const options = {
@@ -33,6 +39,7 @@ function recorderIn(folder: string) {
     large,
     recorder: new TrafficRecorder({
       ...options,
+      ...(recorder && { recorder }),
       onRow: () => {},
       onTrouble: (words) => troubles.push(words),
       onLargeBodies: (isLarge) => large.push(isLarge),
@@ -108,6 +115,32 @@ it("records every byte of a large response, and reports large bodies while they 
   await recorder.close();
   expect(troubles).toEqual([]);
   expect(rowsIn(folder).filter((row) => row.includes(`"bytes":${sent}}`)).length).toBe(1);
+});
+
+it("sends what passes after a few milliseconds unless it is a bulk, wherever it is in the shared memory", () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const thread = new EventEmitter();
+  const received: Passed[] = [];
+  const { recorder } = recorderIn(join(scratch(), "small"), () =>
+    Object.assign(thread, {
+      postMessage: (message: ToRecorder) => {
+        if (typeof message === "string") return;
+        received.push(...message);
+        const chunks = message.filter((one) => "parts" in one);
+        const bytes = chunks.reduce((sum, { parts: [start = 0, end = 0] }) => sum + end - start, 0);
+        thread.emit("message", { is: "done", entries: message.length, bytes, end: chunks.at(-1)?.end ?? 0 });
+      },
+      ref: () => {},
+      unref: () => {},
+    }),
+  );
+  // Each begins with an empty ring.
+  for (const number of [1, 2, 3]) {
+    exchange(recorder, number, 1);
+    vi.advanceTimersByTime(10);
+    expect([received.length, recorder.waiting]).toEqual([6 * number, { entries: 0, bytes: 0 }]);
+  }
 });
 
 it("omits requests while too much is queued, and retains none of them in the end", async () => {

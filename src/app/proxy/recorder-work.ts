@@ -44,6 +44,7 @@ export function recorderWork(
     send({ is: "closed" });
     onClosed();
   };
+  send({ is: "ready" });
   return (received) => {
     if (received === "reopen") recording.close();
     else if (received === "close") void close();

@@ -80,6 +80,7 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
     ...(run.recorder && { recorder: run.recorder }),
     ...(run.onLargeBodies && { onLargeBodies: run.onLargeBodies }),
   });
+  await recorder.start();
   const proxy = await startProxy({
     port: run.port,
     host: run.host,
@@ -91,7 +92,8 @@ export async function runProxy(run: ProxyRun): Promise<RunningProxy> {
     refuses: (head) => budgets.refuses(head),
     failure: failureBody,
     onTrouble: (error) => notifyOfTrouble(error.message),
-  }).catch((error: NodeJS.ErrnoException) => {
+  }).catch(async (error: NodeJS.ErrnoException) => {
+    await recorder.close();
     throw notListening(run, error);
   });
   port = Number(new URL(proxy.url).port);

@@ -37,6 +37,8 @@ export interface PassedChunks {
 }
 
 export type RecorderMessage =
+  /** It is loaded: what it is sent from now on is recorded at once. */
+  | { readonly is: "ready" }
   /** The number of entries read, and the bytes of the shared memory, up to position `end`. */
   | { readonly is: "done"; readonly entries: number; readonly bytes: number; readonly end: number }
   | { readonly is: "row"; readonly row: RequestRow | OpenedRow | EndedRow }
@@ -93,11 +95,14 @@ export class TrafficRecorder {
   /** Entries and batches so far, for tests. */
   readonly passed = { entries: 0, batches: 0 };
   #isPlanned = false;
+  /** Bytes of chunks so far. */
+  #copied = 0;
   /** Until when a bulk is expected to continue. */
   #bulkUntil = 0;
   /** Whether the current bulk has one. */
   #hasLargeBody = false;
   #isReported = false;
+  #onReady: (() => void) | null = null;
   #onClosed: (() => void) | null = null;
   readonly #process = { pid: process.pid, startedAt: Math.round(Date.now() - performance.now()) };
 
@@ -108,6 +113,17 @@ export class TrafficRecorder {
   /** What the recorder has not read yet. */
   get waiting(): { readonly entries: number; readonly bytes: number } {
     return { entries: this.#entries, bytes: this.#ring.waiting };
+  }
+
+  /**
+   * Starts the recorder before the first request, because it takes seconds to load on a busy machine. Resolves when it
+   * records, or when it failed, which is reported.
+   */
+  start(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onReady = resolve;
+      this.#thread ??= this.#start();
+    });
   }
 
   begin(head: RequestHead): ExchangeObserver {
@@ -167,6 +183,7 @@ export class TrafficRecorder {
       this.#options.onTrouble("data arrives faster than it can be recorded; some bodies are not recorded");
       return;
     }
+    this.#copied += chunk.length;
     const [end, last] = [this.#ring.written, this.#batch.at(-1)];
     if (last?.is !== is || last.id !== id) {
       this.#send({ is, id, at: Date.now(), parts: [start, start + chunk.length], end });
@@ -187,10 +204,10 @@ export class TrafficRecorder {
   }
 
   #plan(latest: number) {
-    const before = this.#ring.written;
+    const before = this.#copied;
     setTimeout(() => {
       const now = Date.now();
-      if (this.#ring.written - before > BULK_BYTES) this.#bulkUntil = now + PAUSE_MS;
+      if (this.#copied - before > BULK_BYTES) this.#bulkUntil = now + PAUSE_MS;
       const isBulk = now < this.#bulkUntil;
       this.#hasLargeBody &&= isBulk;
       this.#report(this.#hasLargeBody);
@@ -218,23 +235,26 @@ export class TrafficRecorder {
   #start(): RecorderThread {
     const { folder, redaction, window, reportsRows, recorder = ownThread } = this.#options;
     const thread = recorder({ folder, redaction, window, reportsRows, memory: this.#ring.memory });
-    // The thread alone must not keep the process alive.
-    thread.unref();
-    thread.on("message", (message: RecorderMessage) => this.#receive(message));
+    thread.on("message", (message: RecorderMessage) => this.#receive(message, thread));
     thread.on("error", (error) => this.#options.onTrouble(`traffic is not recorded: ${error.message}`));
     thread.on("exit", () => {
       if (this.#thread === thread) this.#thread = null;
       this.#ring.clear();
       this.#entries = this.#batch.length;
+      this.#onReady?.();
       this.#onClosed?.();
     });
     return thread;
   }
 
-  #receive(message: RecorderMessage) {
+  #receive(message: RecorderMessage, thread: RecorderThread) {
     if (message.is === "done") {
       this.#ring.release(message.bytes, message.end);
       this.#entries -= message.entries;
+    } else if (message.is === "ready") {
+      // The thread alone must not keep the process alive.
+      if (this.#onClosed === null) thread.unref();
+      this.#onReady?.();
     } else if (message.is === "row") this.#options.onRow(message.row);
     else if (message.is === "trouble") this.#options.onTrouble(message.text);
     else this.#onClosed?.();
