@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { afterAll, expect, it, vi } from "vitest";
 import { hook } from "../../src/app/hooks/hook.ts";
 import { planHooks } from "../../src/app/hooks/hook-install.ts";
+import { hookCommand, launcherPath } from "../../src/app/hooks/launcher.ts";
 import { statusRequestIn } from "../../src/app/hooks/session-tree.ts";
 import { importFile } from "../../src/app/import/import.ts";
 import { readMachine } from "../../src/app/machine.ts";
@@ -101,8 +102,10 @@ it("a hook's payload is recorded as the product's own, and its transcript is fol
 
 it("hooks are installed in its settings", () => {
   const env = emptyHome();
-  planHooks("install", "example", env, "/usr/bin/retinue hook").apply();
-  expect(readFileSync(join(env.HOME, ".example/hooks.json"), "utf8")).toBe('{"commands":["/usr/bin/retinue hook"]}\n');
+  planHooks("install", "example", env).apply();
+  expect(readFileSync(join(env.HOME, ".example/hooks.json"), "utf8")).toBe(
+    `${JSON.stringify({ commands: [hookCommand(launcherPath(env))] })}\n`,
+  );
 });
 
 it("a status line is requested for its threads", () => {

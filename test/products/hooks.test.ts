@@ -1,7 +1,4 @@
-/**
- * `retinue hook` and `retinue hooks`: the agent never waits and is not affected; its settings are restored byte for
- * byte.
- */
+/** `retinue hook`: the agent never waits and is not affected. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -22,7 +19,7 @@ import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { hook } from "../../src/app/hooks/hook.ts";
 import { readMachine } from "../../src/app/machine.ts";
-import { COMPILED, MAIN, retinue } from "../support/cli.ts";
+import { COMPILED, MAIN } from "../support/cli.ts";
 import { FIXTURES, homeEnv } from "../support/fixtures.ts";
 import { startServer, until } from "../support/server.ts";
 
@@ -326,132 +323,6 @@ describe("payloads of other products", () => {
       grok.map((line) => `${JSON.stringify({ ...shape, raw: JSON.parse(line) as unknown })}\n`).join(""),
     );
     expect((await readMachine({ env: { HOME: newHome(), RETINUE_HOME: data } })).forest.roots).toEqual([]);
-  });
-});
-
-describe("retinue hooks", () => {
-  const hooks = (home: string, action: string, provider: string, ...more: string[]) =>
-    retinue(home, ["hooks", action, provider, ...more], { RETINUE_HOME: join(home, "data"), HOME: home });
-
-  it.each([
-    [
-      "claude",
-      ".claude/settings.json",
-      '{\n\t"model": "opus",\n\t"hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "say done" }] }] } }',
-    ],
-    ["claude", ".claude/settings.json", null],
-    ["codex", ".codex/config.toml", 'model = "x"\n\n[features]\nhooks = true'],
-    ["codex", ".codex/config.toml", 'model = "x"\n'],
-    ["codex", ".codex/config.toml", null],
-    ["qwen", ".qwen/settings.json", '{"model":{"name":"x"},"hooks":{"Notification":[]}}'],
-    ["qwen", ".qwen/settings.json", null],
-    ["droid", ".factory/settings.json", '{\n    "model": "x"\n}\n'],
-    ["qwen", ".qwen/settings.json", '\uFEFF{\r\n  // mine\r\n  "a": 12345678901234567890, /* b */\r\n}'],
-    ["droid", ".factory/settings.json", null],
-    ["grok", ".grok/hooks/retinue.json", null],
-    ["kimi", ".kimi-code/config.toml", 'default_model = "x"\n[[hooks]]\nevent = "Stop"\ncommand = "true"'],
-    ["kimi", ".kimi-code/config.toml", null],
-  ])("of %s in %s are installed and removed, restoring the file byte for byte", async (provider, file, before) => {
-    const home = newHome();
-    const path = join(home, file);
-    if (before !== null) {
-      mkdirSync(join(path, ".."), { recursive: true });
-      writeFileSync(path, before);
-    }
-    const shown = await hooks(home, "install", provider, "--yes");
-    expect({
-      code: shown.code,
-      changed: shown.stdout.includes("+ ") && shown.stdout.includes("retinue.js hook"),
-    }).toEqual({ code: 0, changed: true });
-    expect(readFileSync(path, "utf8")).toContain("SubagentStop");
-    const twice = await hooks(home, "install", provider, "--yes");
-    expect(twice.stderr).toContain("already installed");
-    await hooks(home, "uninstall", provider, "--yes");
-    expect(existsSync(path) ? readFileSync(path, "utf8") : null).toBe(before);
-    expect(existsSync(join(home, file.split("/")[0] ?? ""))).toBe(before !== null);
-  });
-
-  it("keep what was changed between two installations", async () => {
-    const home = newHome();
-    const path = join(home, ".qwen/settings.json");
-    mkdirSync(join(home, ".qwen"));
-    writeFileSync(path, "{}");
-    await hooks(home, "install", "qwen", "--yes");
-    // Another version of Node.js, and a setting of the user.
-    const moved = readFileSync(path, "utf8")
-      .replaceAll(process.execPath, "/opt/node")
-      .replace("{", '{ "a": 1, // one\n');
-    writeFileSync(path, moved);
-    expect((await hooks(home, "install", "qwen", "--yes")).stderr).not.toContain("already");
-    expect(readFileSync(path, "utf8")).toMatch(/"a": 1, \/\/ one\n[\s\S]*SubagentStop/);
-    await hooks(home, "uninstall", "qwen", "--yes");
-    expect(readFileSync(path, "utf8")).toBe('{ "a": 1 // one\n}');
-  });
-
-  it("create the file that a link names", async () => {
-    const home = newHome();
-    mkdirSync(join(home, ".qwen"));
-    symlinkSync("../dotfiles/qwen.json", join(home, ".qwen/settings.json"));
-    await hooks(home, "install", "qwen", "--yes");
-    expect(readFileSync(join(home, "dotfiles/qwen.json"), "utf8")).toContain("SubagentStop");
-    await hooks(home, "uninstall", "qwen", "--yes");
-    expect([existsSync(join(home, "dotfiles")), readdirSync(join(home, ".qwen"))]).toEqual([false, ["settings.json"]]);
-  });
-
-  it("are removed without later changes of the settings", async () => {
-    const home = newHome();
-    const path = join(home, ".claude/settings.json");
-    await hooks(home, "install", "claude", "--yes");
-    const changed = { ...(JSON.parse(readFileSync(path, "utf8")) as object), model: "haiku" };
-    writeFileSync(path, JSON.stringify(changed, null, 4));
-    await hooks(home, "uninstall", "claude", "--yes");
-    expect(readFileSync(path, "utf8")).toBe('{\n    "model": "haiku"\n}');
-  });
-
-  it("change the file behind a link, and keep its mode", async () => {
-    const home = newHome();
-    const real = join(home, "dotfiles.json");
-    writeFileSync(real, "{}\n", { mode: 0o640 });
-    mkdirSync(join(home, ".claude"));
-    symlinkSync(real, join(home, ".claude/settings.json"));
-    await hooks(home, "install", "claude", "--yes");
-    expect([statSync(real).mode & 0o777, readFileSync(real, "utf8").includes("SubagentStart")]).toEqual([0o640, true]);
-    expect(readdirSync(join(home, ".claude"))).toEqual(["settings.json"]);
-  });
-
-  it("warn about another tracer, and ask before they change anything", async () => {
-    const home = newHome();
-    const path = join(home, ".claude/settings.json");
-    mkdirSync(join(home, ".claude"));
-    const before = JSON.stringify({
-      hooks: { Stop: [{ hooks: [{ type: "command", command: "bash ~/.claude/hooks/langsmith_stop.sh" }] }] },
-    });
-    writeFileSync(path, before);
-    const { code, stderr, stdout } = await hooks(home, "install", "claude");
-    expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr: expect.stringMatching(/a hook of another tracer[^\n]*langsmith_stop.sh[\s\S]*--yes/),
-    });
-    expect(stdout).toContain("+ ");
-    expect(readFileSync(path, "utf8")).toBe(before);
-  });
-
-  it.each([
-    ["claude", ".claude/settings.json", "{ broken", /cannot be changed: it is not a JSON object/],
-    ["codex", ".codex/config.toml", "hooks = {}\n", /cannot be changed/],
-    ["kimi", ".kimi-code/config.toml", Buffer.from([0x23, 0xff, 0x0a]), /not UTF-8/],
-  ])("do not change unreadable settings of %s: %s", async (provider, file, before, words) => {
-    const home = newHome();
-    mkdirSync(join(home, file, ".."), { recursive: true });
-    writeFileSync(join(home, file), before);
-    const { code, stderr } = await hooks(home, "install", provider, "--yes");
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(words) });
-    expect(readFileSync(join(home, file))).toEqual(Buffer.from(before));
-  });
-
-  it("are reported as JSON", async () => {
-    const { stdout } = await hooks(newHome(), "install", "claude", "--yes", "--json");
-    expect(JSON.parse(stdout)).toMatchObject({ changed: true, done: true, before: null, tracers: [], next: null });
   });
 });
 

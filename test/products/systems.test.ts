@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { parse } from "yaml";
 import { userHome } from "../../src/app/home.ts";
-import { hookCommand } from "../../src/app/hooks/hook-install.ts";
+import { hookCommand, launcherText } from "../../src/app/hooks/launcher.ts";
 import { isOwnHook } from "../../src/core/ports/provider.ts";
 import { COMPILED, MAIN, retinue, retinueProcess } from "../support/cli.ts";
 import { recordedHome } from "../support/fixtures.ts";
@@ -115,16 +115,31 @@ it("lines may have Windows line endings", async () => {
 });
 
 it("the hook command works in the shells of each system", () => {
-  expect(hookCommand("/usr/bin/node", "/opt/my tools/retinue.js", "linux")).toBe(
-    '/usr/bin/node "/opt/my tools/retinue.js" hook',
+  expect(hookCommand("/home/dev/.local/share/retinue/hooks/retinue", "linux")).toBe(
+    "/home/dev/.local/share/retinue/hooks/retinue hook",
   );
-  const onWindows = hookCommand(
-    "C:\\Program Files\\nodejs\\node.exe",
-    "C:\\Users\\dev\\retinue\\bin\\retinue.js",
-    "win32",
+  expect(hookCommand("/Users/my name/retinue/hooks/retinue", "darwin")).toBe(
+    '"/Users/my name/retinue/hooks/retinue" hook',
   );
-  expect(onWindows).toBe('"C:/Program Files/nodejs/node.exe" C:/Users/dev/retinue/bin/retinue.js hook');
+  const onWindows = hookCommand("C:\\Users\\dev\\retinue\\hooks\\retinue.cmd", "win32");
+  expect(onWindows).toBe('"C:/Users/dev/retinue/hooks/retinue.cmd" hook');
   expect(isOwnHook(onWindows)).toBe(true);
+});
+
+it("the launcher of hooks on Windows contains only ASCII, and no name of a user", () => {
+  const installation = {
+    node: "C:\\Users\\Jürgen\\node\\node.exe",
+    folder: "C:\\Users\\Jürgen\\AppData\\Roaming\\npm\\node_modules\\retinue",
+  };
+  const text = launcherText(installation, { USERPROFILE: "C:\\Users\\Jürgen" }, "win32");
+  expect(text).toMatch(/^[\r\n -~]*$/);
+  expect(text.split("\r\n")).toEqual(
+    expect.arrayContaining([
+      String.raw`set "node=%USERPROFILE%\node\node.exe"`,
+      String.raw`set "folder=%USERPROFILE%\AppData\Roaming\npm\node_modules\retinue"`,
+      String.raw`"%node%" "%folder%\bin\retinue.js" %*`,
+    ]),
+  );
 });
 
 it("the home is the profile folder on Windows, even if a shell sets HOME", () => {

@@ -19,6 +19,7 @@ import { readText } from "../../transports/regular.ts";
 import { renameOver } from "../../transports/system/rename.ts";
 import { Failure } from "../failure.ts";
 import { type Env, retinueHome, userHome } from "../home.ts";
+import { hookCommand, launcherPath, thisInstallation, writeLauncher } from "./launcher.ts";
 
 /** Products whose hooks can call retinue. */
 export const HOOKABLE: readonly string[] = PROVIDERS.filter((p) => p.hooks !== undefined).map((p) => p.name);
@@ -33,6 +34,7 @@ export interface HookChange {
   /** Hook commands of other tracing tools. */
   readonly tracers: readonly string[];
   readonly next: string | null;
+  /** Also writes the program that the hooks call, which changes with Node.js and the package. */
   apply(): void;
 }
 
@@ -40,27 +42,21 @@ export interface HookChange {
 const TRACER =
   /langsmith|langfuse|langchain|opik|mlflow|phoenix|arize|agentops|weave|braintrust|laminar|helicone|agentsview|agent-flow|otel|telemetry|trac(?:e|ing)/i;
 
-export function planHooks(
-  action: "install" | "uninstall",
-  provider: string,
-  env: Env,
-  command: string,
-  lineage = false,
-): HookChange {
+export function planHooks(action: "install" | "uninstall", provider: string, env: Env, lineage = false): HookChange {
   const { settings, path } = settingsOf(provider, env);
   if (lineage && settings.hasLineage !== true)
     throw new Failure("usage", `the hooks of ${provider} cannot name the agent in the environment of its commands`, [
       "leave out --lineage",
     ]);
   const before = textAt(path);
-  if (action === "install" && before?.includes("\uFFFD") === true)
+  if ((action === "install" || hasOurs(settings, before)) && before?.includes("\uFFFD") === true)
     throw new Failure("failed", `${path} cannot be changed: it contains bytes that are not UTF-8`, [
       "correct it, then try again",
     ]);
   const backupPath = backupPathOf(provider, env);
   const after =
     action === "install"
-      ? changed(settings.install(before, command, lineage), path)
+      ? changed(settings.install(before, hookCommand(launcherPath(env)), lineage), path)
       : restored(settings, before, backupPath, path);
   return {
     path,
@@ -73,28 +69,20 @@ export function planHooks(
         : [],
     next: action === "install" ? settings.next : null,
     apply: () => {
-      if (textAt(path) !== before) throw new Failure("failed", `${path} was changed in the meantime`, ["try again"]);
+      expectUnchanged(path, before);
+      if (action === "install") writeLauncher(env, thisInstallation());
+      if (after === before) return;
       if (action === "install") {
         const folders = before === null ? missingFolders(path) : (readBackup(backupPath)?.folders ?? []);
         writeBackup(backupPath, { path, before: restored(settings, before, backupPath, path), after, folders });
       }
-      write(path, after);
+      write(path, before, after);
       if (action === "uninstall") {
         if (after === null) removeEmpty(readBackup(backupPath)?.folders ?? []);
         rmSync(backupPath, { force: true });
       }
     },
   };
-}
-
-/**
- * The command for the product's settings, with absolute paths, because an agent started from a desktop has another PATH
- * than a shell. On Windows agents run it with Git Bash or with cmd; forward slashes work in both.
- */
-export function hookCommand(execPath: string, program: string, platform: string = process.platform): string {
-  const quoted = (path: string) => (/^[\w@%+=:,./-]+$/.test(path) ? path : `"${path.replace(/(["\\$`])/g, "\\$1")}"`);
-  const plain = (path: string) => quoted(platform === "win32" ? path.replaceAll("\\", "/") : path);
-  return `${plain(execPath)} ${plain(program)} hook`;
 }
 
 function settingsOf(name: string, env: Env): { readonly settings: HookSettings; readonly path: string } {
@@ -157,11 +145,37 @@ function changed(text: string | { readonly wrong: string }, path: string): strin
   throw new Failure("failed", `${path} cannot be changed: ${text.wrong}`, ["correct it, then try again"]);
 }
 
-/** The original bytes if the file was not changed since; otherwise the current file without our hooks. */
+/**
+ * The file without our hooks: with its original bytes where we changed it, unless the user changed it there, too. So
+ * comments and the layout of the user's own hooks return.
+ */
 function restored(settings: HookSettings, before: string | null, backupPath: string, path: string): string | null {
   if (!hasOurs(settings, before) || before === null) return before;
-  const backup = readBackup(backupPath);
-  return backup?.path === path && backup.after === before ? backup.before : changed(settings.uninstall(before), path);
+  const noted = readBackup(backupPath);
+  const backup = noted?.path === path ? noted : null;
+  if (backup?.after === before) return backup.before;
+  const undone = backup === null ? null : withoutChange(before, backup);
+  if (undone !== null && !hasOurs(settings, undone) && typeof settings.uninstall(undone) === "string") return undone;
+  const removed = changed(settings.uninstall(before), path);
+  // The file that we created contains nothing of the user.
+  if (backup?.before === null && backup.after !== null && settings.uninstall(backup.after) === removed) return null;
+  if (!hasOurs(settings, removed)) return removed;
+  throw new Failure("failed", `${path} contains hooks of retinue that it did not write there itself`, [
+    "remove the entries that call `retinue hook`",
+  ]);
+}
+
+/** Undoes the change between the texts of the backup in a text that the user edited elsewhere; null if that fails. */
+function withoutChange(text: string, { before, after }: Backup): string | null {
+  if (before === null || after === null) return null;
+  const shorter = Math.min(before.length, after.length);
+  let [start, end] = [0, 0];
+  while (start < shorter && before[start] === after[start]) start += 1;
+  while (end < shorter - start && before.at(-1 - end) === after.at(-1 - end)) end += 1;
+  const [gone, added] = [before.slice(start, before.length - end), after.slice(start, after.length - end)];
+  const place = text.indexOf(added);
+  const isUnique = added !== "" && place >= 0 && !text.includes(added, place + 1);
+  return isUnique ? text.slice(0, place) + gone + text.slice(place + added.length) : null;
 }
 
 interface Backup {
@@ -207,16 +221,24 @@ function textAt(path: string): string | null {
   }
 }
 
-/** Atomic: an agent may read it at any moment. */
-function write(path: string, text: string | null) {
-  if (text === null) return rmSync(path, { force: true });
+function expectUnchanged(path: string, before: string | null): void {
+  if (textAt(path) !== before) throw new Failure("failed", `${path} was changed in the meantime`, ["try again"]);
+}
+
+/** Atomic, because an agent may read it at any moment. An edit until the last moment is kept: then this fails. */
+function write(path: string, before: string | null, after: string | null) {
   const draft = `${path}.retinue-${process.pid}`;
   try {
-    mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(draft, text, { mode: statSync(path, { throwIfNoEntry: false })?.mode ?? 0o600 });
-    renameOver(draft, path);
+    if (after !== null) {
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(draft, after, { mode: statSync(path, { throwIfNoEntry: false })?.mode ?? 0o600 });
+    }
+    expectUnchanged(path, before);
+    if (after === null) rmSync(path, { force: true });
+    else renameOver(draft, path);
   } catch (error) {
     rmSync(draft, { force: true });
+    if (error instanceof Failure) throw error;
     throw new Failure("failed", `${path} cannot be written: ${(error as Error).message}`, [], error);
   }
 }

@@ -1,6 +1,4 @@
-import { realpathSync } from "node:fs";
-import { hookCommand, planHooks } from "../../app/hooks/hook-install.ts";
-import { ownFile } from "../../app/own-files.ts";
+import { planHooks } from "../../app/hooks/hook-install.ts";
 import { printJson } from "../../core/tools/json.ts";
 import type { Context } from "../context.ts";
 import { showChange } from "../render/change.ts";
@@ -20,13 +18,7 @@ export async function hooks(
 ): Promise<void> {
   const { terminal, env, json } = context;
   const { out, notify, colors } = terminal;
-  const change = planHooks(
-    action,
-    provider,
-    env,
-    hookCommand(process.execPath, ownProgram()),
-    options.lineage === true,
-  );
+  const change = planHooks(action, provider, env, options.lineage === true);
   const report = (isDone: boolean) => {
     const { path, before, after, isChanged, tracers, next } = change;
     if (json) out(printJson({ path, changed: isChanged, done: isDone, before, after, tracers, next }, 2));
@@ -35,6 +27,7 @@ export async function hooks(
   for (const tracer of change.tracers)
     notify(colors.yellow(`a hook of another tracer is installed and stays: ${tracer}`));
   if (!change.isChanged) {
+    change.apply();
     report(false);
     return notify(action === "install" ? "the hooks are already installed" : "no hooks are installed");
   }
@@ -48,4 +41,3 @@ export async function hooks(
   if (change.next !== null) notify(change.next);
 }
 
-const ownProgram = () => realpathSync(ownFile("bin/retinue.js"));

@@ -76,6 +76,11 @@ export const PROBLEMS = {
     "Limits could not be enforced because of an error; agents continued as without limits.",
   ],
   "hook-broken": ["error", "An installed hook of retinue does not work; the product continues without it."],
+  "hook-mended": [
+    "info",
+    "The program that installed hooks call could not start retinue any more; it was written again, so they work now.",
+  ],
+  "hook-outdated": ["info", "An installed hook is older than this version of retinue and should be replaced."],
   "manual-link-unknown": ["info", "A manual link names an agent that does not exist; it has no effect."],
 } as const satisfies Record<string, readonly [Severity, string]>;
 

@@ -148,7 +148,7 @@ export interface HookSettings {
 }
 
 /** Whether a hook's command runs retinue, wherever it is installed. */
-export const isOwnHook = (command: string) => /\bretinue(?:\.js)?["']? hook(?: --lineage)?\s*$/.test(command);
+export const isOwnHook = (command: string) => /\bretinue(?:\.js|\.cmd)?["']? hook(?: --lineage)?\s*$/.test(command);
 
 /** A transcript outside of a root, and the files that belong to it. Paths are relative to its folder, with `/`. */
 export interface Beside {

@@ -19,6 +19,16 @@ interface Member {
   readonly to: number;
 }
 
+/** The values of all members with this name, as text: a name may be repeated, and most parsers use the last one. */
+export const valuesOf = (text: string, name: string): readonly string[] =>
+  membersOf(text).members.flatMap((member) => (member.name === name ? [text.slice(member.value, member.to)] : []));
+
+/** A name that the object has more than once; null if there is none. */
+export function repeatedName(text: string): string | null {
+  const names = membersOf(text).members.map(({ name }) => name);
+  return names.find((name, i) => names.indexOf(name) !== i) ?? null;
+}
+
 /** Sets a member of the object that the text contains, or removes it. Everything else stays as it is. */
 export function withMember(text: string, name: string, value: unknown): string {
   const { members, end } = membersOf(text);

@@ -14,6 +14,7 @@ const EVENTS: readonly { readonly event: string; readonly matcher?: string }[] =
 
 export const hookSettings = tomlHookSettings({
   next: "Codex asks whether it may run them: start it once and trust the hooks",
+  arrays: EVENTS.map(({ event }) => ["hooks", event]),
   tables: (command) =>
     EVENTS.map(({ event, matcher }) => {
       const only = matcher === undefined ? "" : `matcher = "${matcher}"\n`;

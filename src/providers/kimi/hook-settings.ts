@@ -15,6 +15,7 @@ const EVENTS: readonly { readonly event: string; readonly matcher?: string }[] =
 
 export const hookSettings = tomlHookSettings({
   next: null,
+  arrays: [["hooks"]],
   tables: (command) =>
     EVENTS.map(({ event, matcher }) => {
       const only = matcher === undefined ? "" : `matcher = "${matcher}"\n`;
