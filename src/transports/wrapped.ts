@@ -1,4 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync } from "node:fs";
+import { Socket } from "node:net";
 import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import type { RunEnded } from "../core/ports/run-note.ts";
@@ -6,6 +8,7 @@ import { MAX_RECORD } from "../core/tools/limits.ts";
 import { type FinalInput, startFinalInput } from "./final-input.ts";
 import { NO_STANDBY, type StandbyOptions, startStandby } from "./standby.ts";
 import { launch, signalsOf } from "./system/launch.ts";
+import { openPipe } from "./system/pipe.ts";
 
 export interface WrapOptions {
   readonly command: readonly string[];
@@ -58,27 +61,33 @@ export async function wrap({
   standby,
 }: WrapOptions): Promise<Wrapped> {
   const reads = onLine !== undefined || output === null;
+  const pipe = reads ? openPipe() : null;
   const stdio = [
     listens === true ? "pipe" : "inherit",
-    reads ? "pipe" : "inherit",
+    reads ? (pipe?.writes ?? "pipe") : "inherit",
     isQuiet === true ? "ignore" : "inherit",
   ] as const;
   const { program, args, ...how } = launch(command, env);
   const child = spawn(program, args, { env, stdio: [...stdio], ...how, ...(cwd === undefined ? {} : { cwd }) });
+  // The command has its own copy.
+  if (pipe !== null) closeSync(pipe.writes);
+  const from = pipe === null ? child.stdout : new Socket({ fd: pipe.reads, readable: true, writable: false });
   const started = new Promise<void>((resolve, reject) => {
     child.once("spawn", resolve);
     child.once("error", reject);
   });
-  if (child.stdout !== null) {
+  const isRead = from === null ? null : new Promise<void>((resolve) => from.once("close", () => resolve()));
+  if (from !== null) {
     const holder =
       standby === undefined || child.pid === undefined
         ? NO_STANDBY
-        : startStandby({ ...standby(child.pid), env, reads: child.stdout, writes: output === process.stdout });
-    passOn(child.stdout, output, onLine ?? (() => {}), holder, shown);
+        : startStandby({ ...standby(child.pid), env, reads: from, writes: output === process.stdout });
+    passOn(from, output, onLine ?? (() => {}), holder, shown);
   }
   // The command may close its stdin at any time.
   child.stdin?.on("error", () => {});
-  const ended = new Promise<RunEnded>((resolve) => child.once("close", (code, signal) => resolve({ code, signal })));
+  const closed = new Promise<RunEnded>((resolve) => child.once("close", (code, signal) => resolve({ code, signal })));
+  const ended = Promise.all([closed, isRead]).then(([end]) => end);
   await started;
   let finalInput: FinalInput | null = null;
   void ended.then(() => finalInput?.end());

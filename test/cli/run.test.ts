@@ -2,6 +2,7 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { constants } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { AgentEvent } from "../../src/core/views/event.ts";
@@ -67,6 +68,33 @@ describe("retinue run passes through", () => {
     child.stdout?.destroy();
     expect(await once(child, "exit")).toEqual([9, null]);
     expect(readFileSync(join(home, "heard"), "utf8")).toBe("EPIPE");
+  });
+
+  it.each([
+    ["an unknown command", "talks"],
+    ["an agent whose stream is recorded", "claude"],
+  ])("a closed pipe to a command that waits for room in it, by SIGPIPE: %s", async (_, name) => {
+    const { start, home } = stage();
+    const program = join(home, name);
+    writeFileSync(program, '#!/bin/sh\necho "$$" >&2\nexec yes "a line of output"\n', { mode: 0o755 });
+    const child = start(["--", program, ...SPEAKING]);
+    let stderr = "";
+    child.stderr?.on("data", (part: Buffer) => {
+      stderr += part;
+    });
+    await once(child.stdout ?? child, "data");
+    // Retinue stops reading when its own reader does.
+    await until(() => /^State:\s+S/m.test(readFileSync(`/proc/${stderr.trim()}/status`, "utf8")));
+    child.stdout?.destroy();
+    // As shells report it.
+    expect(await once(child, "exit")).toEqual([128 + constants.signals.SIGPIPE, null]);
+    expect(stderr).toMatch(/^\d+\n$/);
+  });
+
+  it("its kind of output: a pipe, which it can open again", async () => {
+    const { start } = stage();
+    const { stdout, code } = await outcome(start(["--", "sh", "-c", "test -p /dev/stdout && echo again >/dev/stdout"]));
+    expect([stdout.toString(), code]).toEqual(["again\n", 0]);
   });
 
   it("a missing command with the exit code and message of shells", async () => {

@@ -5,7 +5,7 @@ import { recorderWork } from "./recorder-work.ts";
 import type { RecorderStart, ToRecorder } from "./traffic-recorder.ts";
 
 /** A lower priority than the forwarding thread, but enough to keep up on a busy machine. */
-const NICENESS = 15;
+const NICENESS = 5;
 // On Linux each thread has its own priority. A process cannot raise a priority that is lower already.
 if (process.platform === "linux" && getPriority() < NICENESS) setPriority(NICENESS);
 

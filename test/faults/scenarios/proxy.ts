@@ -1,7 +1,7 @@
 /**
- * `retinue proxy` is killed during exchanges. A separate thread records them, so the last ones may be missing, but the
- * recording has no gaps: every exchange that ended before a recorded one began is recorded as well, once and
- * completely.
+ * `retinue proxy` is killed during exchanges, from the first one on. A separate thread records them, so those of the
+ * last moment may be missing, but no earlier ones, and the recording has no gaps: every exchange that ended before a
+ * recorded one began is recorded as well, once and completely.
  */
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -29,6 +29,10 @@ const EVENTS = [
   { type: "message_stop" },
 ].map((data) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`);
 const CLIENTS = 3;
+/** Exchanges that ended longer than this before the kill are recorded, as docs/reliability.md says. */
+const UNRECORDED_MS = 1_000;
+/** Long enough that exchanges of the proxy's first moments ended longer ago. */
+const LONGEST_LIFE_MS = 2_500;
 
 export const proxying: Scenario = {
   name: "proxy",
@@ -77,18 +81,19 @@ export const proxying: Scenario = {
         }
       };
       const clients = Array.from({ length: CLIENTS }, ask);
-      const recordedBefore = recordedIn(data).size;
-      await holdsInTime(() => recordedIn(data).size > recordedBefore);
-      const wasKilled = await proxy.killAfter(random.next() * 800);
+      await holdsInTime(() => answered.length > 0);
+      const wasKilled = await proxy.killAfter(random.next() * LONGEST_LIFE_MS);
+      const killed = performance.now();
       await Promise.all(clients);
       if (!wasKilled) throw new Error(`the proxy ended by itself: ${proxy.stderr}`);
       tally.faults += 1;
       const recorded = recordedIn(data);
       const last = Math.max(0, ...answered.filter(({ name }) => recorded.has(name)).map(({ began }) => began));
-      if (last === 0) tally.losses.push("nothing was recorded at all");
       for (const { name, over } of answered) {
         if (!recorded.has(name) && over < last)
           tally.losses.push(`${name} was over before another one began that is recorded`);
+        else if (!recorded.has(name) && over < killed - UNRECORDED_MS)
+          tally.losses.push(`${name} was over ${Math.round(killed - over)} ms before the kill and is not recorded`);
         if ((recorded.get(name) ?? 0) > 1) tally.duplicates.push(`${name} is recorded ${recorded.get(name)} times`);
       }
     }
