@@ -126,7 +126,9 @@ async function start(options: ServeOptions): Promise<{ readonly served: Served; 
   const library = await openLibrary({ env, settings, notify, retries: true, ...liveness });
   const cards = new Cards({ library, env, guess: settings.values["relay.single_card_guess"] });
   const hub = new Hub(library, journal, new Board(cards));
-  const relays = new Relays(env, settings.values["relay.servers"]);
+  const relays = new Relays(env, settings.values["relay.servers"], (message) =>
+    state.troubles.set("sessions-not-recorded", message),
+  );
   const demo = new DemoServer(options, host);
   let port = 0;
   const url = () => `http://${named(host)}:${port}/`;

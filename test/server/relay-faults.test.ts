@@ -2,10 +2,10 @@
  * Followed servers that fail, fall silent, send nothing, send everything twice, flood, refuse and forget. Nothing is
  * lost, counted twice or leaked.
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { Library } from "../../src/app/ingest/library.ts";
 import { readEvents } from "../../src/app/query/events.ts";
 import { resolve } from "../../src/app/query/resolve.ts";
@@ -13,6 +13,7 @@ import { ServerRelay } from "../../src/app/relay/relay.ts";
 import { relayedProvider, serverAddress } from "../../src/app/relay/relayed.ts";
 import { loadSettings } from "../../src/app/settings/settings.ts";
 import { subtreeOf } from "../../src/core/link/forest.ts";
+import { MAX_FOLLOWED_SESSIONS } from "../../src/core/tools/limits.ts";
 import type { AgentTree } from "../../src/core/views/agent.ts";
 import type { Card } from "../../src/core/views/card.ts";
 import { treeOf } from "../../src/core/views/record.ts";
@@ -283,6 +284,40 @@ describe("a server", () => {
     const found = await library();
     const facts = allFacts(found.store.facts([resolve(found, `opencode://${root}`).key], found.under)).length;
     expect(facts).toBeLessThan(500);
+  });
+
+  it("with a flood of new sessions has a limited number of recordings, and says so while it lasts", async () => {
+    const retinueServer = await startServer(null);
+    onTestFinished(() => retinueServer.close());
+    const post = { method: "POST", headers: { "content-type": "application/json" } };
+    const body = JSON.stringify({ provider: "opencode", url });
+    const relay = (await (await retinueServer.get("/api/relays", { ...post, body })).json()) as { id: string };
+    await until(() => server.listeners > 0);
+    for (const frame of recording.frames) server.send(frame);
+    const session = (n: number) => `ses_${String(n).padStart(26, "0")}`;
+    const created = (n: number) => ({ info: { id: session(n), title: `Session ${n}`, directory: "/x" } });
+    for (let n = 0; n < MAX_FOLLOWED_SESSIONS + 500; n += 1)
+      server.send(JSON.stringify({ payload: { type: "session.created", properties: created(n) } }));
+    // The sessions of before are still recorded.
+    const renamed = { info: { ...created(0).info, title: "Renamed" } };
+    server.send(JSON.stringify({ payload: { type: "session.updated", properties: renamed } }));
+    const troubles = async () =>
+      (await retinueServer.json<{ troubles: { code: string; message: string }[] }>("/api/health")).troubles;
+    const data = join(retinueServer.env.RETINUE_HOME ?? "", "recordings/opencode/sse");
+    const files = () => filesBelow(data).filter((path) => path.endsWith(".jsonl"));
+    const first = () => files().find((path) => path.includes(session(0)));
+    await until(() => existsSync(data));
+    await until(() => {
+      const path = first();
+      return path !== undefined && readFileSync(join(data, path), "utf8").includes("Renamed");
+    });
+    // And one for what concerns no session.
+    expect(files().length).toBeLessThanOrEqual(MAX_FOLLOWED_SESSIONS + 1);
+    expect(await troubles()).toMatchObject([
+      { code: "sessions-not-recorded", message: expect.stringContaining(`${url}: more than 5,000 sessions`) },
+    ]);
+    await retinueServer.get(`/api/relays/${relay.id}`, { method: "DELETE" });
+    expect(await troubles()).toEqual([]);
   });
 
   it("that deletes a running session leaves it ended, and is not asked for it again", async () => {

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
 import type { Credentials, Follower, Provider, RelayStream, Step } from "../../core/ports/provider.ts";
 import { parseJson } from "../../core/tools/json.ts";
 import { fetchJson, Refused, readEventStream, type Server } from "../../transports/event-stream.ts";
@@ -47,6 +48,8 @@ const FIRST_FRAMES = 1;
  */
 const [MAX_FAILURES_WITH_DATA, MAX_FAILURES_WITHOUT_DATA] = [2, 4];
 const OPEN_FILES = 64;
+/** Frames that are recorded in one turn of the event loop: some milliseconds. */
+const BATCH = 50;
 
 /** Follows one server until stopped: records its stream unparsed, and requests what was missed. */
 export class ServerRelay {
@@ -62,6 +65,8 @@ export class ServerRelay {
   #since = Date.now();
   #error: string | null = null;
   #limits: readonly string[] = [];
+  /** Whether `limits` say so. */
+  #isFull = false;
   /** What the current stream does not report. */
   #streamLimit: string | null = null;
   #frames = 0;
@@ -104,6 +109,11 @@ export class ServerRelay {
     };
   }
 
+  /** Sessions of the server are not recorded, because there are too many. */
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#done;
@@ -119,6 +129,7 @@ export class ServerRelay {
 
   #setLimits(streamLimit: string | null) {
     this.#streamLimit = streamLimit;
+    this.#isFull = this.#follower.isFull;
     const limits = [...(streamLimit === null ? [] : [streamLimit]), ...this.#follower.limits];
     if (limits.join("\n") === this.#limits.join("\n")) return;
     this.#limits = limits;
@@ -180,7 +191,11 @@ export class ServerRelay {
         silenceMs: this.#options.pace?.silenceMs ?? silenceMs,
         onOpen,
       }))
-        for (const frame of frames) this.#receive(frame);
+        for (const [i, frame] of frames.entries()) {
+          // The server's API has its turn between batches, however many frames arrive.
+          if (i > 0 && i % BATCH === 0) await turn();
+          this.#receive(frame);
+        }
       return null;
     } catch (error) {
       return error as Error;
@@ -198,6 +213,7 @@ export class ServerRelay {
     this.permissions.onFrame(json?.value ?? null, at);
     this.#frames += 1;
     this.#lastFrameAt = at;
+    if (this.#follower.isFull !== this.#isFull) this.#setLimits(this.#streamLimit);
     if (name !== null) this.#recorders.of(name).line(frame, at);
     if (this.#follower.needsCatchUp) this.#wakeCatchUp();
   }

@@ -1,4 +1,6 @@
 import { existsSync } from "node:fs";
+import { exact } from "../../core/tools/format.ts";
+import { MAX_FOLLOWED_SESSIONS } from "../../core/tools/limits.ts";
 import { Failure } from "../failure.ts";
 import type { Env } from "../home.ts";
 import { keptPath, openKept } from "../kept/kept-file.ts";
@@ -22,10 +24,12 @@ export class Relays {
   readonly #env: Env;
   readonly #named: ReadonlySet<string>;
   readonly #running = new Map<string, ServerRelay>();
+  readonly #onFull: (message: string | null) => void;
 
-  /** `named`: URLs in the settings. */
-  constructor(env: Env, named: readonly string[]) {
+  /** `named`: URLs in the settings. `onFull`: which servers have too many sessions; null if none has. */
+  constructor(env: Env, named: readonly string[], onFull: (message: string | null) => void = () => {}) {
     this.#env = env;
+    this.#onFull = onFull;
     this.#named = new Set(named.map((address) => serverAddress(address).url.href));
   }
 
@@ -81,6 +85,7 @@ export class Relays {
       kept.close();
     }
     await running.stop();
+    this.#reportFull();
   }
 
   async stop(): Promise<void> {
@@ -90,9 +95,18 @@ export class Relays {
   #start(request: RelayRequest): RelayView {
     const { provider, url, credentials, id } = this.#checked(request);
     const env = this.#named.has(url.href) ? this.#env : { ...this.#env, [provider.relay?.secret ?? ""]: undefined };
-    const relay = new ServerRelay({ env, provider, url, credentials });
+    const relay = new ServerRelay({ env, provider, url, credentials, onChange: () => this.#reportFull() });
     this.#running.set(id, relay);
     return relay.view;
+  }
+
+  #reportFull() {
+    const full = [...this.#running.values()].filter(({ isFull }) => isFull).map(({ view }) => view.url);
+    this.#onFull(
+      full.length === 0
+        ? null
+        : `${full.join(", ")}: more than ${exact(MAX_FOLLOWED_SESSIONS)} sessions; further ones are not recorded until the server is followed anew`,
+    );
   }
 
   #checked(request: RelayRequest) {

@@ -203,8 +203,10 @@ export interface Credentials {
 export interface Follower {
   /** Processes a frame; returns the recording it belongs to, or null if it need not be recorded. */
   received(frame: unknown): string | null;
-  /** What this server does not report, because it lacks routes; one sentence each. */
+  /** What is not recorded of this server, because it lacks routes or has too many sessions; one sentence each. */
   readonly limits: readonly string[];
+  /** Sessions beyond the limit are ignored, which is one of the `limits`. */
+  readonly isFull: boolean;
   /** Something was mentioned whose beginning is unknown: it should be requested soon. */
   readonly needsCatchUp: boolean;
   /**

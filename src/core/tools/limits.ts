@@ -27,6 +27,12 @@ export const MAX_OTLP_FIELDS = 500_000;
 /** Nesting of one OTLP request: the limit of protobuf libraries. */
 export const MAX_OTLP_DEPTH = 100;
 
+/**
+ * Sessions of a followed server, each with a recording of its own. A person's server has some hundred; a person starts
+ * fewer than a hundred a day.
+ */
+export const MAX_FOLLOWED_SESSIONS = 5_000;
+
 /** A settings file of retinue or of a product: the largest ones have some kilobytes. */
 export const MAX_SETTINGS = 4 << 20;
 /** A small file that retinue writes for itself: the address of its server, its token. */

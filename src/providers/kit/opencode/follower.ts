@@ -1,12 +1,17 @@
 import type { Follower, RelayResponse, Step } from "../../../core/ports/provider.ts";
+import { exact } from "../../../core/tools/format.ts";
 import { hash } from "../../../core/tools/hash.ts";
 import { asList, asNonBlank, asNumber, asObject, asText, type JsonObject, jsonText } from "../../../core/tools/json.ts";
+import { MAX_FOLLOWED_SESSIONS } from "../../../core/tools/limits.ts";
 import { RESPONSES, type RecordedResponse, sessionOfFrame } from "./frame.ts";
 import { isSessionId } from "./keys.ts";
 
 /** The recording of frames that concern no session. */
 const SERVER = "server";
 const MAX_DIRECTORIES = 20;
+/** Of the sessions that the server lists, the newest are followed; some room is left for those that it starts. */
+const MAX_LISTED = MAX_FOLLOWED_SESSIONS * 0.9;
+const TOO_MANY = `it has more sessions than are recorded of one server (${exact(MAX_FOLLOWED_SESSIONS)}): further ones are not recorded until it is followed anew`;
 /** On the first catch-up, sessions older than the newest by this much are skipped: the database contains them. */
 const RECENT_MS = 24 * 3_600_000;
 
@@ -60,6 +65,8 @@ export class ServerFollower implements Follower {
   readonly #partlySeen = new Set<string>();
   /** Routes that the server lacks. */
   readonly #missing = new Set<keyof typeof LIMITS>();
+  /** There were sessions beyond the limit. */
+  isFull = false;
   /** Whether the server lists the sessions of all directories. */
   #listsAll = true;
 
@@ -74,6 +81,7 @@ export class ServerFollower implements Follower {
     const session = sessionOfFrame(raw);
     if (session === null || !isSessionId(session)) return SERVER;
     const isNew = !this.#sessions.has(session);
+    if (!this.#isFollowed(session, MAX_FOLLOWED_SESSIONS)) return null;
     const known = this.#known(session);
     known.hasChanged = true;
     if (isNew && type !== "session.created") this.#partlySeen.add(session);
@@ -90,7 +98,7 @@ export class ServerFollower implements Follower {
   }
 
   get limits(): readonly string[] {
-    return [...this.#missing].map((route) => LIMITS[route]);
+    return [...(this.isFull ? [TOO_MANY] : []), ...[...this.#missing].map((route) => LIMITS[route])];
   }
 
   get needsCatchUp(): boolean {
@@ -102,7 +110,7 @@ export class ServerFollower implements Follower {
     // Missing routes are not requested again.
     let complete = list !== null || this.#missing.has("/session");
     const status = yield* this.#fetchEverywhere("/session/status");
-    const newest = Math.max(0, ...[...this.#sessions.values()].map(({ updated }) => updated ?? 0));
+    const newest = [...this.#sessions.values()].reduce((latest, { updated }) => Math.max(latest, updated ?? 0), 0);
     const due = [...this.#sessions]
       .filter(([id, known]) => this.#isDue(id, known, list, status?.all ?? {}, gap, newest))
       .map(([id]) => id);
@@ -168,10 +176,13 @@ export class ServerFollower implements Follower {
       if (path === "/session") this.#noteRoute("/session", response, Array.isArray(response?.body));
       if (response?.status !== 200 || !Array.isArray(response.body)) continue;
       isAnswered = true;
-      for (const item of asList(response.body)) {
-        const info = asObject(item);
-        const id = asNonBlank(info?.id);
-        if (info === null || id === null || !isSessionId(id)) continue;
+      const newestFirst = asList(response.body)
+        .map(asObject)
+        .filter((info) => info !== null)
+        .toSorted((a, b) => updatedOf(b) - updatedOf(a));
+      for (const info of newestFirst) {
+        const id = asNonBlank(info.id);
+        if (id === null || !isSessionId(id) || !this.#isFollowed(id, MAX_LISTED)) continue;
         list.all.add(id);
         if (path === "/session") list.ownDirectory.add(id);
         const known = this.#sessions.get(id);
@@ -193,6 +204,7 @@ export class ServerFollower implements Follower {
   *#recordStatus(status: JsonObject, asked: number, reported: ReadonlySet<string>): Requesting<void> {
     const unlisted = [...this.#sessions].filter(([id, { isBusy }]) => isBusy && !(id in status)).map(([id]) => id);
     for (const id of [...Object.keys(status).filter(isSessionId), ...unlisted]) {
+      if (!this.#isFollowed(id, MAX_FOLLOWED_SESSIONS)) continue;
       this.#known(id).isBusy = id in status;
       if (!reported.has(id))
         yield this.#record({ answered: RESPONSES.status, asked, session: id, body: status[id] ?? null });
@@ -236,6 +248,7 @@ export class ServerFollower implements Follower {
       const info = asObject(item);
       const child = asNonBlank(info?.id);
       if (info === null || child === null || !isSessionId(child)) continue;
+      if (!this.#isFollowed(child, MAX_FOLLOWED_SESSIONS)) continue;
       const before = this.#sessions.get(child);
       const isNew =
         before === undefined || before.hasChanged || before.fetched === null || updatedOf(info) > before.fetched;
@@ -286,7 +299,7 @@ export class ServerFollower implements Follower {
       since = Math.min(since ?? response.asked, response.asked);
       for (const item of asList(response.body)) {
         const [session, request] = [asNonBlank(asObject(item)?.sessionID), asNonBlank(asObject(item)?.id)];
-        if (session === null || !isSessionId(session)) continue;
+        if (session === null || !isSessionId(session) || !this.#isFollowed(session, MAX_FOLLOWED_SESSIONS)) continue;
         const pending = bySession.get(session) ?? [];
         bySession.set(session, pending);
         if (!pending.some((known) => asObject(known)?.id === request)) pending.push(item);
@@ -327,9 +340,17 @@ export class ServerFollower implements Follower {
     const known = this.#known(id);
     const parent = asNonBlank(info.parentID);
     // Checked, because it becomes part of a path.
-    if (parent !== null && isSessionId(parent)) known.parent = parent;
+    if (parent !== null && isSessionId(parent) && this.#isFollowed(parent, MAX_FOLLOWED_SESSIONS))
+      known.parent = parent;
     known.directory = asNonBlank(info.directory) ?? known.directory;
     known.updated = Math.max(updatedOf(info), known.updated ?? 0);
+  }
+
+  /** Whether a session is known, or can be added within this limit. */
+  #isFollowed(id: string, limit: number): boolean {
+    if (this.#sessions.has(id) || this.#sessions.size < limit) return true;
+    this.isFull = true;
+    return false;
   }
 
   #known(id: string): KnownSession {
