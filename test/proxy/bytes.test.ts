@@ -1,7 +1,9 @@
 /** The proxy forwards the same bytes in both directions, however they are split, packed or interrupted. */
 import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type RequestOptions, request } from "node:http";
 import { type AddressInfo, connect, createServer as createSocketServer } from "node:net";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { expect, it, onTestFinished } from "vitest";
 import { until } from "../support/server.ts";
@@ -81,6 +83,86 @@ it("forwards method, path, query, headers and body unchanged, below the upstream
   expect(asked?.body.equals(body)).toBe(true);
   expect(asked?.incoming.rawHeaders.slice(2, 12)).toEqual(headers.slice(2));
   expect(asked?.incoming.headers.host).toBe(new URL(upstream.url).host);
+});
+
+it("a request in Claude Code's auto mode, and its answer, are the same as without the proxy; its context is not recorded", async () => {
+  const events = [
+    { type: "message_start", message: { id: "msg_1", model: "claude-opus-5-5", usage: { input_tokens: 3 } } },
+    {
+      type: "content_block_start",
+      index: 0,
+      content_block: { type: "tool_use", id: "toolu_1", name: "Bash", input: {} },
+    },
+    { type: "content_block_stop", index: 0 },
+    {
+      type: "message_delta",
+      delta: { stop_reason: "tool_use" },
+      safeguard_results: [
+        {
+          type: "dangerous_tool_use",
+          status: { type: "available", tool_uses: { toolu_1: { type: "evaluated", outcome: "not_flagged" } } },
+        },
+      ],
+    },
+    { type: "message_stop" },
+  ].map((one) => `event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`);
+  const { upstream, proxied } = await between(({ outgoing }) => {
+    outgoing.sendDate = false;
+    outgoing.writeHead(200, ["Content-Type", "text/event-stream", "Request-Id", "req_1"] as never);
+    outgoing.end(events.join(""));
+  });
+  const secret = ["ghp", "a1B2".repeat(9)].join("_");
+  const context = {
+    v: 1,
+    permission_mode: "auto",
+    home_dir: "/home/private-name",
+    rules: { allow: ["Bash(deploy-secretly)"], deny: [], ask: [] },
+    user_identity: "person@example.org",
+    git_state: { visibility: { remotes: [`https://${secret}@example.org/x.git`] } },
+  };
+  // Shape of 2.1.327.
+  const body = JSON.stringify({
+    model: "claude-opus-5-5",
+    stream: true,
+    safeguards: [{ type: "dangerous_tool_use", classifier_context: context }],
+    messages: [{ role: "user", content: "Begin." }],
+  });
+  const headers = [
+    ["Accept", "application/json"],
+    ["anthropic-beta", "claude-code-20250219,dangerous-tool-use-2026-09-03,afk-mode-2026-01-31"],
+    ["X-Claude-Code-Session-Id", "11111111-2222-4333-8444-555555555555"],
+    ["Content-Type", "application/json"],
+    ["Content-Length", String(body.length)],
+  ].flat();
+  const answers = [];
+  for (const url of [`${upstream.url}/gateway/base`, proxied.url])
+    answers.push(
+      await ask(
+        `${url}/v1/messages?beta=true`,
+        { ...POST, headers: ["Host", new URL(url).host, ...headers] as never },
+        [body],
+      ),
+    );
+  expect(answers[0]?.status).toBe(200);
+  const endToEnd = (raw: readonly string[]) =>
+    raw.flatMap((name, i) =>
+      i % 2 === 0 && !/^(?:host|connection|keep-alive)$/i.test(name) ? [[name, raw[i + 1]]] : [],
+    );
+  const [answer, passedAnswer] = answers.map((one) => ({ ...one, headers: endToEnd(one.headers) }));
+  expect(passedAnswer).toEqual(answer);
+  const [direct, passed] = upstream.asked.map(({ incoming, body: received }) => ({
+    url: incoming.url,
+    headers: endToEnd(incoming.rawHeaders),
+    body: received.toString(),
+  }));
+  expect(passed).toEqual(direct);
+  expect(passed?.body).toBe(body);
+  await proxied.stop();
+  const recorded = readdirSync(proxied.folder)
+    .map((name) => readFileSync(join(proxied.folder, name), "utf8"))
+    .join("");
+  expect(recorded).toContain('"safeguards":[{"type":"dangerous_tool_use"}]');
+  expect(recorded).not.toMatch(/private-name|deploy-secretly|person@example|ghp_/);
 });
 
 it.each([

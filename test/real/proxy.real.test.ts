@@ -2,14 +2,14 @@
  * Real products through the proxy to a scripted model: the tree shows what was served, both with the product's own
  * records, merged into the same agents, and without them.
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { runProxy } from "../../src/app/proxy/run.ts";
 import { loadSettings } from "../../src/app/settings/settings.ts";
 import { differences, type ThreadTruth } from "../support/judge.ts";
-import { installClaude, openSandbox as openClaude } from "./claude.ts";
+import { installClaude, offline, openSandbox as openClaude } from "./claude.ts";
 import { installCodex, openSandbox as openCodex } from "./codex/codex.ts";
 import { startModel as startResponses } from "./codex/model.ts";
 import { scenarios as codexScenarios, exec, NEWEST as NEWEST_CODEX, SETUPS } from "./codex/scenarios.ts";
@@ -17,15 +17,18 @@ import { truthOf as codexTruth } from "./codex/truth.ts";
 import { lastSession } from "./conversations.ts";
 import { startModel } from "./model.ts";
 import { everyone, threads, tree } from "./retinue.ts";
+import { openHome } from "./sandbox.ts";
 import { MIDDLE, NEWEST, scenarios } from "./scenarios.ts";
 import { truthOf } from "./truth.ts";
 
 const INSTALL_MS = 600_000;
 const SCENARIO_MS = 120_000;
+/** A version whose default is auto mode: the server checks risky calls. */
+const AUTO = "2.1.327";
 const MISSING = { agentId: null, status: "not listed" };
 const commands = new Map<string, string[]>();
 beforeAll(async () => {
-  for (const version of [NEWEST, MIDDLE]) commands.set(version, await installClaude(version));
+  for (const version of [NEWEST, MIDDLE, AUTO]) commands.set(version, await installClaude(version));
   commands.set(`codex ${NEWEST_CODEX}`, await installCodex(NEWEST_CODEX));
 }, INSTALL_MS);
 
@@ -85,6 +88,39 @@ describe.each([NEWEST, MIDDLE])("Claude Code %s through the proxy", (version) =>
       await judge(sandbox.home, ".claude/projects", proxy.data, truthOf(model.exchanges).threads);
     },
   );
+});
+
+it("Claude Code in auto mode: the model is asked for the same checks as without the proxy", {
+  timeout: SCENARIO_MS,
+}, async () => {
+  const seen = [];
+  for (const isProxied of [false, true]) {
+    const model = await startModel({
+      main: [{ tool: "Bash", input: { command: "touch new.txt", description: "Creates it" } }, { text: "Done." }],
+    });
+    onTestFinished(() => model.close());
+    const proxy = isProxied ? await proxyTo(model.url) : null;
+    const url = proxy?.url ?? model.url;
+    const sandbox = await openHome(
+      async ({ temp }) => ({ command: commands.get(AUTO) ?? [], env: offline(temp, url) }),
+      (prompt, flags) => ["-p", prompt, "--permission-mode", "auto", ...flags],
+    );
+    onTestFinished(() => sandbox.dispose());
+    await sandbox.run("Begin. @@main");
+    await proxy?.stop();
+    const folder = dirname(sandbox.home);
+    const varying = new RegExp(`${folder}|[0-9a-f]{8}-[0-9a-f-]{27}|"device_id[^,]*,|toolu_\\w+`, "g");
+    const asked = model.exchanges.map(({ headers, request, status }) => ({
+      headers: Object.entries(headers).filter(([name]) => !["host", "connection", "content-length"].includes(name)),
+      safeguards: (request as { safeguards?: unknown }).safeguards,
+      fields: Object.keys(request),
+      status,
+    }));
+    expect(asked.every(({ safeguards }) => Array.isArray(safeguards))).toBe(true);
+    expect(existsSync(join(sandbox.launch.cwd, "new.txt"))).toBe(true);
+    seen.push(JSON.stringify(asked, null, 1).replace(varying, "…"));
+  }
+  expect(seen[1]).toBe(seen[0]);
 });
 
 describe.each(SETUPS.filter(({ version }) => version === NEWEST_CODEX))("Codex $name through the proxy", (setup) => {

@@ -77,7 +77,9 @@ export function readRequest(
     pieces.push({ is: "piece", piece: name, json });
     return name;
   };
-  const { messages: _, input: __, system, instructions, tools: listed, functions, model, ...rest } = body;
+  const { messages: _, input: __, system, instructions, tools: listed, functions, model, ...settings } = body;
+  const { safeguards, ...others } = settings;
+  const rest = safeguards === undefined ? settings : { ...others, safeguards: asList(safeguards).map(safeguardOf) };
   const tools = listed ?? functions;
   const { preface: among, messages } = conversationIn(api, body);
   const preface = system ?? instructions ?? among;
@@ -103,6 +105,12 @@ export function readRequest(
     pieces,
   };
 }
+
+/**
+ * What the vendor is asked to check. The context for it is not kept: folders, rules, remotes and the user of this machine,
+ * some kilobytes with each request.
+ */
+const safeguardOf = (safeguard: unknown) => ({ type: asText(asObject(safeguard)?.type) });
 
 /** Tools in the list of the request, and those that a message adds. */
 const countTools = (tools: unknown, messages: readonly JsonObject[]) =>
