@@ -6,21 +6,101 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { planHooks } from "../../src/app/hooks/hook-install.ts";
+import { HOOKABLE, planHooks } from "../../src/app/hooks/hook-install.ts";
 import { hookCommand } from "../../src/app/hooks/launcher.ts";
 import { hookSettings as claudeHooks } from "../../src/providers/claude/hook-settings.ts";
+import { PROVIDERS } from "../../src/providers/loaded.ts";
 import { scratchFolder } from "../support/bad-input/homes.ts";
 import { retinue } from "../support/cli.ts";
 import { needsPosix } from "../support/needs.ts";
 
 const scratch = scratchFolder();
 const newHome = () => mkdtempSync(join(scratch(), "home-"));
+
+/** Settings as people leave them behind. */
+const ODD_JSON: Readonly<Record<string, string>> = {
+  "an empty file": "",
+  "blank lines": "\n \r\n",
+  "a byte order mark": '\uFEFF{ "a": 1 }',
+  "comments and trailing commas": '// mine\n{\n\t"a": [1, 2,], /* b */\n\t// last\n}\n// end',
+  "Windows line endings": '{\r\n  "a": 1,\r\n  "hooks": {\r\n    // mine\r\n    "Stop": []\r\n  }\r\n}\r\n',
+  "unknown fields and numbers": '{"a":{"hooks":[1]},"n":12345678901234567890,"hooks":{"Zed":{"x":1}},"é":"\\u2028"}',
+  "hooks of others": '{"hooks":{"Stop":[{"x":1,"hooks":[{"type":"command","command":"say done","more":[]}]}]}}',
+  "a repeated key elsewhere": '{"a":1,"a":2}',
+  "an array": '[{"hooks":{}}]',
+  "hooks as a string": '{"hooks":"none"}',
+  "repeated hooks": '{"hooks":{},"b":1,"hooks":{"Stop":[]}}',
+  "a repeated event": '{"hooks":{"Stop":[{}],"Stop":[]}}',
+  "half of a file": '{"hooks":{"Stop":[',
+};
+const ODD_TOML: Readonly<Record<string, string>> = {
+  "an empty file": "",
+  "blank lines": "\n \r\n",
+  "a byte order mark": '\uFEFFmodel = "x"\n',
+  "comments, without a final newline": '# mine\nmodel = "x" # b\n# end',
+  "Windows line endings": 'model = "x"\r\n\r\n[features]\r\nhooks = true\r\n',
+  "Windows line endings, without a final one": 'model = "x"\r\n[a]\r\nb = 1',
+  "text that looks like hooks": "a = \"\"\"\n[hooks]\nhooks = 1\n\"\"\"\nb = '''\nhooks = 1'''\n",
+  "hooks as a string": 'hooks = "none"\n',
+  "hooks as a list of values": "hooks = [1, 2]\n",
+};
+
+describe.each(HOOKABLE)("hooks of %s", (provider) => {
+  const file = PROVIDERS.find(({ name }) => name === provider)?.hooks?.file ?? "";
+  const env = (home: string) => ({ HOME: home, RETINUE_HOME: join(home, "data") });
+  const rootOf = (home: string) => PROVIDERS.find(({ name }) => name === provider)?.roots(env(home), home)[0] ?? "";
+  const hooks = (home: string, action: string) => retinue(home, ["hooks", action, provider, "--yes"], env(home));
+
+  it.each(Object.entries(file.endsWith(".toml") ? ODD_TOML : ODD_JSON))(
+    "are installed once or not at all, and leave no trace: %s",
+    async (_, before) => {
+      const home = newHome();
+      const path = join(rootOf(home), file);
+      mkdirSync(dirname(path), { recursive: true });
+      // Settings are often a link to a folder under version control, and may be read-only.
+      const real = join(home, "dotfiles");
+      writeFileSync(real, before, { mode: 0o440 });
+      symlinkSync(real, path);
+      const { code, stderr } = await hooks(home, "install");
+      if (code !== 0) {
+        expect(stderr).toMatch(/cannot be changed: .+\n.*correct it, then try again/);
+        expect(readFileSync(real, "utf8")).toBe(before);
+      } else {
+        const installed = readFileSync(real, "utf8");
+        expect(installed).not.toBe(before);
+        expect((await hooks(home, "install")).stderr).toContain("already installed");
+        expect(readFileSync(real, "utf8")).toBe(installed);
+        // Also if the user adds something in between.
+        const added = file.endsWith(".toml") ? "added = 1\n" : "\n// added\n";
+        writeFileSync(real, installed + added);
+        expect((await hooks(home, "uninstall")).code).toBe(0);
+        const isOpen = file.endsWith(".toml") && !/^$|\n$/.test(before);
+        const rest = before.trim() === "" && !file.endsWith(".toml") ? "{}" : before;
+        expect(readFileSync(real, "utf8")).toBe(rest + (isOpen ? "\n" : "") + added);
+        writeFileSync(real, before);
+        await hooks(home, "install");
+        // A file that cannot be parsed any more is not taken for one without hooks.
+        const broken = readFileSync(real, "utf8").replace("{", "");
+        writeFileSync(real, broken);
+        if (!file.endsWith(".toml")) expect((await hooks(home, "uninstall")).stderr).toContain("cannot be changed");
+        expect(readFileSync(real, "utf8")).toBe(broken);
+        writeFileSync(real, before);
+        await hooks(home, "install");
+        await hooks(home, "uninstall");
+      }
+      expect(readFileSync(real, "utf8")).toBe(before);
+      expect([readlinkSync(path), statSync(real).mode & 0o777]).toEqual([real, 0o440]);
+      expect(readdirSync(dirname(path))).toEqual([basename(path)]);
+    },
+  );
+});
 
 describe("retinue hooks", () => {
   const hooks = (home: string, action: string, provider: string, ...more: string[]) =>

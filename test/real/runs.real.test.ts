@@ -3,8 +3,9 @@
  * Claude Code's telemetry sent to a retinue server.
  * Every live source alone, and all of them together, must report what the model knows to have happened.
  */
-import { execFile } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -73,6 +74,68 @@ describe(`Claude Code ${NEWEST}`, () => {
       join(ROOT, "tsconfig.build.json"),
     ]);
   }, INSTALL_MS);
+
+  it("works on, and its tree stays complete, if retinue run is killed meanwhile", { timeout: RUN_MS }, async () => {
+    const model = await startModel({
+      main: [(asked) => agent(asked, "A"), { text: "All is done." }],
+      A: [
+        { afterMs: 1_500, blocks: [{ tool: "Bash", input: { command: "touch made.txt", description: "x" } }] },
+        { text: "A is done." },
+      ],
+    });
+    onTestFinished(() => model.close());
+    const sandbox = await openSandbox(program, model.url);
+    onTestFinished(() => sandbox.dispose());
+    const { home, launch } = sandbox;
+    const data = join(home, "retinue-data");
+    const flags = [
+      "-p",
+      "Begin. @@main",
+      "--output-format",
+      "stream-json",
+      "--verbose",
+      "--dangerously-skip-permissions",
+    ];
+    const child = spawn(process.execPath, [join(ROOT, "bin/retinue.js"), "run", "--", ...launch.command, ...flags], {
+      cwd: launch.cwd,
+      env: { ...launch.env, RETINUE_HOME: data },
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    let output = "";
+    child.stdout.on("data", (part: Buffer) => {
+      output += part;
+    });
+    await model.reached("A", 0);
+    child.kill("SIGKILL");
+    // The reader of its output gets all of it.
+    await once(child.stdout, "end");
+    const lines = output
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { type: string; result?: string });
+    expect(lines.at(-1)).toMatchObject({ type: "result", result: "All is done." });
+    expect(existsSync(join(launch.cwd, "made.txt"))).toBe(true);
+    const [truth] = truthOf(model.exchanges).threads;
+    const thread = truth?.root ?? "";
+    if (truth === undefined) throw new Error("the model was not asked");
+    expect(differences(truth, await tree(thread, home, { RETINUE_HOME: data }))).toEqual([]);
+    // The stream states no final usage.
+    const streamed = await treeBy(["run"], "claude", data, thread);
+    expect(parents(streamed)).toEqual(trueParents(truth));
+    expect(everyone(streamed).map(({ status }) => status)).toEqual(["completed", "completed"]);
+    const recorded = readdirSync(join(data, "recordings/claude/run")).map((name) =>
+      readFileSync(join(data, "recordings/claude/run", name), "utf8"),
+    );
+    const raw = recorded
+      .join("")
+      .split("\n")
+      .filter((line) => line.includes('"raw":'));
+    expect(raw.length).toBe(lines.length);
+    const doctor = await promisify(execFile)(process.execPath, [join(ROOT, "bin/retinue.js"), "doctor"], {
+      env: { ...launch.env, RETINUE_HOME: data },
+    });
+    expect(doctor.stdout).toMatch(/Problems\n {2}none/);
+  });
 
   it("yields the same from its transcripts, its stream, its hooks and its telemetry", { timeout: RUN_MS }, async () => {
     const model = await startModel(NESTED);

@@ -150,11 +150,14 @@ function changed(text: string | { readonly wrong: string }, path: string): strin
  * comments and the layout of the user's own hooks return.
  */
 function restored(settings: HookSettings, before: string | null, backupPath: string, path: string): string | null {
-  if (!hasOurs(settings, before) || before === null) return before;
+  if (before === null) return null;
+  // Hooks are not found in settings that cannot be parsed.
+  if (before.includes("retinue")) changed(settings.uninstall(before), path);
+  if (!hasOurs(settings, before)) return before;
   const noted = readBackup(backupPath);
   const backup = noted?.path === path ? noted : null;
   if (backup?.after === before) return backup.before;
-  const undone = backup === null ? null : withoutChange(before, backup);
+  const undone = backup === null || settings.isMarked === true ? null : withoutChange(before, backup);
   if (undone !== null && !hasOurs(settings, undone) && typeof settings.uninstall(undone) === "string") return undone;
   const removed = changed(settings.uninstall(before), path);
   // The file that we created contains nothing of the user.

@@ -139,9 +139,11 @@ export interface HookSettings {
    * cannot be parsed.
    */
   install(text: string | null, command: string, lineage?: boolean): string | { readonly wrong: string };
+  /** The hooks are between marker lines, so that everything around them stays as it is. */
+  readonly isMarked?: true;
   /** Whether a hook can name the agent in the environment of its shell commands (`lineage`). */
   readonly hasLineage?: true;
-  /** The settings without retinue's hooks, otherwise unchanged. */
+  /** The settings without retinue's hooks, otherwise unchanged; in another layout unless they are marked. */
   uninstall(text: string): string | { readonly wrong: string };
   /** The commands of all hooks in it. */
   commands(text: string): readonly string[];

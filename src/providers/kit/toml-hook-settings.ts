@@ -15,6 +15,7 @@ export interface TomlHooks {
 export const tomlHookSettings = ({ next, arrays, tables }: TomlHooks): HookSettings => ({
   file: "config.toml",
   next,
+  isMarked: true,
   install(text, command) {
     const before = text === null ? "" : without(text);
     const conflict = conflictIn(before, arrays);
@@ -32,8 +33,10 @@ export const tomlHookSettings = ({ next, arrays, tables }: TomlHooks): HookSetti
 /** Editors may have changed the line endings. */
 function without(text: string): string {
   return text.replace(
-    /(\r?\n)?# retinue: begin of its hooks( \(no newline before\))?\r?\n[\s\S]*?# retinue: end of its hooks\r?\n/g,
-    (_, newline = "", mark?: string) => (mark === undefined ? newline : ""),
+    /((?:\r(?=\n# retinue: begin [^\r\n]*\r))?\n)?# retinue: begin of its hooks( \(no newline before\))?\r?\n[\s\S]*?# retinue: end of its hooks(?:\r?\n|$)/g,
+    // What was written below needs a line of its own.
+    (all: string, newline: string | undefined, mark: string | undefined, at: number) =>
+      mark === undefined || at + all.length < text.length ? (newline ?? "") : "",
   );
 }
 

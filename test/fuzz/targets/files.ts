@@ -14,6 +14,7 @@ import { followedPlaces } from "../../../src/app/ingest/followed.ts";
 import { findingsIn, jsonLines } from "../../../src/app/ingest/json-lines.ts";
 import { instanceNote, notedInstance } from "../../../src/app/instance-note.ts";
 import { isOwnHook, NOTHING, type Parser } from "../../../src/core/ports/provider.ts";
+import { plainJson } from "../../../src/core/tools/commented-json.ts";
 import { asObject, parseJson } from "../../../src/core/tools/json.ts";
 import { PROVIDERS } from "../../../src/providers/loaded.ts";
 import { noReads } from "../../../src/transports/files.ts";
@@ -257,8 +258,8 @@ export const hookSettingsTarget: Target = {
             !hooks.commands(removed).some(isOwnHook), "hooks that were removed are gone", removed);
           const others = (one: string) => hooks.commands(one).filter((command) => !isOwnHook(command));
           requireSame(others(removed), others(text), "hooks of others stay as they are");
-          const { hooks: _, ...before } = asObject(parseJson(text)?.value) ?? {};
-          const { hooks: __, ...after } = asObject(parseJson(removed)?.value) ?? {};
+          const { hooks: _, ...before } = asObject(parseJson(plainJson(text))?.value) ?? {};
+          const { hooks: __, ...after } = asObject(parseJson(plainJson(removed))?.value) ?? {};
           requireSame(after, before, "other settings stay as they are");
         }
       },
