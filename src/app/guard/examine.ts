@@ -5,7 +5,7 @@ import { duration } from "../../core/tools/format.ts";
 import { normal } from "../../transports/system/paths.ts";
 import type { Env } from "../home.ts";
 import { hookStates } from "../hooks/hook-install.ts";
-import { isLauncherWhole, launcherPath, thisInstallation, writeLauncher } from "../hooks/launcher.ts";
+import { isBuilt, isLauncherWhole, launcherPath, thisInstallation, writeLauncher } from "../hooks/launcher.ts";
 import { productVersion } from "../version.ts";
 import { guardFolder } from "./limits-file.ts";
 import { lastTrouble } from "./trouble.ts";
@@ -57,6 +57,8 @@ function mendLauncher(env: Env): readonly Problem[] {
   if (isLauncherWhole(env)) return [];
   const where = launcherPath(env);
   const { node, folder } = thisInstallation();
+  if (!isBuilt(folder))
+    return [{ code: "hook-broken", where, detail: `it starts nothing, and ${folder} is not built; run npm run build` }];
   try {
     writeLauncher(env, { node, folder });
     return [{ code: "hook-mended", where, detail: `it starts ${node} with ${folder}` }];

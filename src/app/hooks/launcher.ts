@@ -67,8 +67,11 @@ export function isLauncherWhole(env: Env): boolean {
     // It is missing, or not executable.
     return false;
   }
-  return existsSync(join(folder, ENTRY));
+  return isBuilt(folder);
 }
+
+/** Whether the package contains what hooks load. */
+export const isBuilt = (folder: string): boolean => existsSync(join(folder, ENTRY));
 
 function launcherIn(env: Env): string | null {
   try {

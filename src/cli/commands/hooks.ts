@@ -40,4 +40,3 @@ export async function hooks(
   if (!json) out(`changed ${change.path}`);
   if (change.next !== null) notify(change.next);
 }
-
