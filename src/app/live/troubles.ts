@@ -7,7 +7,13 @@ export interface Trouble {
   readonly since: number;
 }
 
-export type TroubleCode = "not-up-to-date" | "index-unusable" | "polling" | "not-announced" | "catching-up" | "sessions-not-recorded";
+export type TroubleCode =
+  | "not-up-to-date"
+  | "index-unusable"
+  | "polling"
+  | "not-announced"
+  | "catching-up"
+  | "sessions-not-recorded";
 
 /** The current troubles. */
 export class Troubles {
