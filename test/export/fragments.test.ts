@@ -5,6 +5,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { renderFile } from "../../src/app/export/file.ts";
 import { FILE_FORMATS } from "../../src/app/export/formats.ts";
@@ -78,6 +79,21 @@ function planted(value: unknown, key = ""): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, planted(item, name)]));
 }
 
+/** The same in the rows of a database. */
+function plantInRows(path: string): void {
+  const database = new DatabaseSync(path);
+  for (const { name: table } of database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all())
+    for (const { name: column } of database.prepare(`PRAGMA table_info("${table}")`).all()) {
+      const rows = database.prepare(
+        `SELECT rowid, "${column}" AS value FROM "${table}" WHERE typeof("${column}") = 'text'`,
+      );
+      const update = database.prepare(`UPDATE "${table}" SET "${column}" = ? WHERE rowid = ?`);
+      for (const { rowid, value } of rows.all()) update.run(planted(value, String(column)) as string, rowid as number);
+    }
+  database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  database.close();
+}
+
 /** Each part of a key in a text, with what is around it. */
 function partsIn(text: string): string[] {
   const found: string[] = [];
@@ -111,6 +127,7 @@ describe.each(CASES)("what leaves of %s %s", (provider, name) => {
       const spoilt = texts.map((one) => (one === "" ? "" : JSON.stringify(planted(JSON.parse(one)))));
       writeFileSync(join(home, path), spoilt.join("\n"));
     }
+    for (const path of filesBelow(home).filter((one) => /\.(?:db|sqlite)$/.test(one))) plantInRows(join(home, path));
     await library.refresh();
   });
   afterAll(() => rmSync(scratch, { recursive: true, force: true }));

@@ -20,7 +20,8 @@ export const PHRASES: readonly Phrase[] = [
   // The same, if the text was cut off in the password.
   {
     mark: /:\/\//,
-    pattern: /((?<!\botel):\/\/[^\s:@/"'<>`.]{1,256}:)([^\s:@/"'<>`…][^\s@/"'<>`…]{0,255})(?=…|\.{3}|$)/g,
+    pattern:
+      /(\b(?:https?|ftps?|sftp|ssh|git|wss?|socks5h?|smtps?|imaps?|ldaps?|postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|rediss?|amqps?|sqlserver|mssql|clickhouse|nats|jdbc:\w{1,20}):\/\/[^\s:@/"'<>`.]{1,256}:)([^\s:@/"'<>`…][^\s@/"'<>`…]{0,255})(?=…|\.{3}|$)/g,
     accepts: (value) => !/^\d{1,5}[\])},.;]*$/.test(value),
   },
   {
