@@ -18,10 +18,13 @@ export type Price = (call: ModelCall, provider: string) => number | null;
 /** The public record of an agent with its subtree. */
 export function treeOf(forest: Forest, root: AgentKey, price: Price): AgentTree {
   const built = new Map<AgentKey, AgentTree>();
-  for (const key of subtreeOf(forest, root).reverse()) {
+  const keys = subtreeOf(forest, root);
+  const folders = projectFolders(forest, keys);
+  for (const key of keys.toReversed()) {
     const agent = agentOf(forest, key);
     const children = agent.children.map((child) => built.get(child) as AgentTree);
-    built.set(key, { ...recordOf(forest, agent, children, price), children });
+    const project = folderName(folders.get(key) ?? "");
+    built.set(key, { ...recordOf(forest, agent, children, { project, price }), children });
   }
   return built.get(root) as AgentTree;
 }
@@ -35,7 +38,12 @@ export function withoutChildren({ children: _, ...record }: AgentTree): AgentRec
 export const withoutRunningTime = <R extends AgentRecord>(record: R): R =>
   record.status === "running" ? { ...record, durationMs: null } : record;
 
-function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTree[], price: Price): AgentRecord {
+function recordOf(
+  forest: Forest,
+  agent: LinkedAgent,
+  children: readonly AgentTree[],
+  { project, price }: { readonly project: string | null; readonly price: Price },
+): AgentRecord {
   const { provider } = partsOf(agent.key);
   const call = agent.spawnCall;
   const startedAt = agent.firstAt ?? call?.at ?? null;
@@ -55,7 +63,7 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
     kind: kindOf(agent),
     ...namesOf(agent, call),
     cwd: agent.cwd,
-    project: folderName(projectFolder(forest, agent) ?? ""),
+    project,
     branch: agent.branch,
     model: [...models],
     tools: agent.tools ?? { allowed: null, denied: null },
@@ -87,12 +95,22 @@ function recordOf(forest: Forest, agent: LinkedAgent, children: readonly AgentTr
   };
 }
 
-/** An agent that never worked, and so has no folder, belongs to the project of the agent that called it. */
-function projectFolder(forest: Forest, agent: LinkedAgent): string | null {
-  for (let above = agent; ; ) {
-    if (above.cwd !== null || above.parent === null || above.kind === "external") return above.cwd;
-    above = agentOf(forest, above.parent);
-  }
+/**
+ * The folder of each agent's project. An agent that never worked, and so has no folder, belongs to the project of the
+ * agent that called it.
+ */
+function projectFolders(forest: Forest, keys: readonly AgentKey[]): ReadonlyMap<AgentKey, string | null> {
+  const folders = new Map<AgentKey, string | null>();
+  const folderOf = (key: AgentKey): string | null => {
+    for (let above = agentOf(forest, key); ; above = agentOf(forest, above.parent)) {
+      const known = folders.get(above.key);
+      if (known !== undefined) return known;
+      if (above.cwd !== null || above.parent === null || above.kind === "external") return above.cwd;
+    }
+  };
+  // Parents come first, so each is one step.
+  for (const key of keys) folders.set(key, folderOf(key));
+  return folders;
 }
 
 const countsOf = (agent: LinkedAgent, children: readonly AgentTree[]): AgentRecord["counts"] => ({
