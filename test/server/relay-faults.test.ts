@@ -313,11 +313,11 @@ describe("a server", () => {
     });
     // And one for what concerns no session.
     expect(files().length).toBeLessThanOrEqual(MAX_FOLLOWED_SESSIONS + 1);
-    expect(await troubles()).toMatchObject([
-      { code: "sessions-not-recorded", message: expect.stringContaining(`${url}: more than 5,000 sessions`) },
-    ]);
+    const message = expect.stringContaining(`${url}: more than 5,000 sessions`);
+    const full = expect.objectContaining({ code: "sessions-not-recorded", message });
+    expect(await troubles()).toContainEqual(full);
     await retinueServer.get(`/api/relays/${relay.id}`, { method: "DELETE" });
-    expect(await troubles()).toEqual([]);
+    expect(await troubles()).not.toContainEqual(full);
   });
 
   it("that deletes a running session leaves it ended, and is not asked for it again", async () => {

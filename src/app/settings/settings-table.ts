@@ -230,8 +230,8 @@ export const SETTINGS = {
   "team.hosts": setting(
     names,
     [],
-    "any",
-    "For a team server: the host names by which it is reached. Requests for another name are refused; addresses and localhost are always accepted.",
+    "none",
+    "For a team server: the host names by which it is reached. Requests for another name are refused, except for addresses and localhost. Without it, any name is accepted.",
   ),
   "team.proxy.addresses": setting(
     networks,
