@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type Visit, Visits } from "./visits.ts";
+import { noteOwners, type Seen, type Visit, Visits } from "./visits.ts";
 
 const visit = (subject: string): Visit => ({ token: "t", owner: "ann", action: "tree", subject, threadOwner: "bob" });
 
@@ -30,6 +30,21 @@ it("logs a visit again after ten minutes, and at once if it could not be written
   isAway = false;
   visits.note(visit("b"));
   expect(written).toEqual(["a", "a", "b"]);
+});
+
+it("a list is noted for each of its owners, or once if there are many", () => {
+  const notesOf = (count: number) => {
+    const notes: Seen[] = [];
+    const shown = Array.from({ length: 2 * count }, (_, n) => ({ owner: `o${n % count}` }));
+    expect(noteOwners(shown, (seen) => notes.push(seen))).toHaveLength(count);
+    return notes;
+  };
+  expect(notesOf(0)).toEqual([]);
+  expect(notesOf(2)).toEqual([
+    { owner: "o0", thread: null },
+    { owner: "o1", thread: null },
+  ]);
+  expect(notesOf(11)).toEqual([null]);
 });
 
 it("remembers a limited number of visits", () => {

@@ -3,10 +3,14 @@ import type { AgentPlace, Tokens } from "../../app/team/store.ts";
 /** What a request showed: a thread, a list with threads of an owner, or everything that its viewer may see (null). */
 export type Seen = { readonly owner: string; readonly thread: AgentPlace["thread"] | null } | null;
 
-/** Notes whose threads a list shows. Returns these owners, each once. */
+/** Owners of one list that are noted one by one. */
+const MAX_NOTED = 10;
+
+/** Notes whose threads a list shows; those of many as of everybody. Returns these owners, each once. */
 export function noteOwners(shown: readonly { readonly owner: string }[], note: (seen: Seen) => void): string[] {
   const owners = [...new Set(shown.map(({ owner }) => owner))];
-  for (const owner of owners) note({ owner, thread: null });
+  if (owners.length > MAX_NOTED) note(null);
+  else for (const owner of owners) note({ owner, thread: null });
   return owners;
 }
 
