@@ -116,13 +116,20 @@ export async function* walk(
         continue;
       }
       if (entry.isDirectory() && folder === ROOT_ITSELF) continue;
-      if (entry.isDirectory()) queue.push(path);
+      if (entry.isDirectory() && isMisread(join(root, path))) onError(join(root, path), new Error(NOT_UTF8));
+      else if (entry.isDirectory()) queue.push(path);
       onOther(path, otherEntry(entry));
     }
     yield { folder, paths };
     await yieldToEventLoop();
   }
 }
+
+export const NOT_UTF8 = "its name is not UTF-8";
+
+/** Whether a name on disk is not UTF-8: Node.js replaces what it cannot decode, and then does not find the file. */
+export const isMisread = (path: string): boolean =>
+  path.includes("\uFFFD") && lstatSync(path, { throwIfNoEntry: false }) === undefined;
 
 /** Synchronous, because awaiting each of tens of thousands of entries takes ten times as long. */
 function entriesOf(folder: string, onError: (path: string, error: Error) => void): readonly Dirent[] {

@@ -98,21 +98,22 @@ describe("in the configuration folder", () => {
     );
   });
 
-  it("a file whose name is not UTF-8 is reported", async () => {
+  it.each([
+    ["file", ".jsonl", (path: Buffer) => writeFileSync(path, "{}\n")],
+    ["folder", "", (path: Buffer) => mkdirSync(path)],
+  ])("a %s whose name is not UTF-8 is reported", async (_what, end, make) => {
     const home = spoilable(scratch(), "c-nested");
     mkdirSync(home.at(PROJECT));
-    let expected = ["file-unreadable"];
+    let expected = [{ code: "file-unreadable", detail: "its name is not UTF-8" }];
     try {
-      writeFileSync(
-        Buffer.concat([Buffer.from(`${home.at(PROJECT)}/`), Buffer.from("\u00ff.jsonl", "latin1")]),
-        "{}\n",
-      );
+      make(Buffer.concat([Buffer.from(`${home.at(PROJECT)}/`), Buffer.from(`\u00ff${end}`, "latin1")]));
     } catch {
       // Some file systems do not allow such names.
       expected = [];
     }
     const seen = await look(home.home, home.data);
-    expect(seen.machine.problems.map((problem) => problem.code)).toEqual(expected);
+    expect(seen.machine.problems).toMatchObject(expected);
+    expect(seen.machine.problems).toHaveLength(expected.length);
   });
 
   it("empty folders alone are not reported", async () => {

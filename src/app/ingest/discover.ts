@@ -10,6 +10,8 @@ import {
   type FileStamp,
   foldersLike,
   headOf,
+  isMisread,
+  NOT_UTF8,
   newFolders,
   type OtherEntry,
   ROOT_ITSELF,
@@ -153,7 +155,7 @@ function foundAt(root: Root, full: string, path: string, problems: Problem[]): F
   try {
     return { provider, stream, root: root.path, path: full, stamp: stampFor(stream, full), imported, recorded };
   } catch (error) {
-    problems.push(unreadable(full, (error as Error).message));
+    problems.push(unreadable(full, isMisread(full) ? NOT_UTF8 : (error as Error).message));
     return null;
   }
 }
