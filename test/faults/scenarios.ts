@@ -1,7 +1,7 @@
 import type { Scenario } from "./scenario.ts";
 import { exporting } from "./scenarios/export.ts";
 import { indexing, indexingLarge } from "./scenarios/index.ts";
-import { clockBack, diskFull, filesChange, locked, readOnly } from "./scenarios/machine.ts";
+import { clockJumps, diskFull, filesChange, locked, readOnly } from "./scenarios/machine.ts";
 import { proxying } from "./scenarios/proxy.ts";
 import { relaying } from "./scenarios/relay.ts";
 import { running } from "./scenarios/run.ts";
@@ -20,6 +20,6 @@ export const SCENARIOS: readonly Scenario[] = [
   diskFull,
   readOnly,
   locked,
-  clockBack,
+  clockJumps,
   filesChange,
 ];

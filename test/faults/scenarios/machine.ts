@@ -1,5 +1,5 @@
 /**
- * Faults of the machine under a server: the disk is full or read-only, the index is locked, the clock goes back,
+ * Faults of the machine under a server: the disk is full or read-only, the index is locked, the clock jumps,
  * files change while they are read.
  */
 import { execFileSync, spawn } from "node:child_process";
@@ -210,7 +210,9 @@ export const locked: Scenario = {
 
 const CLOCK = `data:text/javascript,${encodeURIComponent(`
 const [now, RealDate, start] = [Date.now, Date, Date.now()];
-const shift = () => (Math.floor((now() - start) / 1000) % 2 === 0 ? 0 : -3_600_000);
+const [hour, years] = [3_600_000, 5 * 365 * 86_400_000];
+const shifts = [0, -hour, 0, years, 0, -years];
+const shift = () => shifts[Math.floor((now() - start) / 1000) % shifts.length];
 Date.now = () => now() + shift();
 globalThis.Date = new Proxy(RealDate, {
   construct: (target, args) => (args.length === 0 ? new target(now() + shift()) : new target(...args)),
@@ -218,9 +220,9 @@ globalThis.Date = new Proxy(RealDate, {
 });
 `)}`;
 
-export const clockBack: Scenario = {
+export const clockJumps: Scenario = {
   name: "clock",
-  fault: "the clock goes back by an hour and forth",
+  fault: "the clock jumps back and forth, by an hour and by five years",
   times: 10,
   few: 0,
   run: (stage) =>
