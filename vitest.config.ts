@@ -33,8 +33,8 @@ export default defineConfig(({ mode }) => {
       execArgv: ["--max-semi-space-size=64", "--stack-size=492"],
       sequence: { sequencer: LongestFirst },
       // Real processes on a busy machine take their time.
-      testTimeout: 120_000,
-      hookTimeout: 120_000,
+      testTimeout: 600_000,
+      hookTimeout: 600_000,
       projects:
         mode === "real"
           ? [{ extends: true, test: { name: "real", include: [REAL] } }]

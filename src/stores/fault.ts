@@ -24,6 +24,11 @@ export function checkCount(what: string, found: number, expected: number): void 
   if (found !== expected) throw new StoreFault("damaged", new Error(`${found} of ${expected} ${what} were found`));
 }
 
+/** The same for a row of which a part lies on the damaged page. */
+export function checkText(text: string): void {
+  if (text.includes("\0")) throw new StoreFault("damaged", new Error("a text contains zeros"));
+}
+
 /**
  * SQLite result codes (https://sqlite.org/rescode.html): extended ones first, then the primary ones in their lowest
  * byte.

@@ -21,7 +21,7 @@ beforeAll(async () => {
   const tree = await json<AgentTree>(`agents/${encodeURIComponent(await threadOf("claude"))}`);
   const deepest = (node: AgentTree): AgentTree => (node.children[0] === undefined ? node : deepest(node.children[0]));
   agent = deepest(tree);
-}, 180_000);
+});
 afterAll(async () => {
   await closeTabs(browser);
   await server?.stop();

@@ -32,7 +32,7 @@ beforeAll(async () => {
   address = await product.start();
   [browser, server] = await Promise.all([sharedBrowser(), serve(home)]);
   tab = await visit(browser, server.url);
-}, 60_000);
+});
 afterAll(async () => {
   await closeTabs(browser);
   await server?.stop();

@@ -14,7 +14,7 @@ let browser: Browser;
 let server: TestServer;
 beforeAll(async () => {
   browser = await openBrowser();
-}, 180_000);
+});
 afterAll(() => browser?.close());
 // Every run of a recording has the same ids.
 beforeEach(async () => {

@@ -18,7 +18,7 @@ beforeAll(async () => {
   tab = await visit(browser, server);
   await tab.goto("#/");
   await tab.page.locator(".thread").nth(1).waitFor({ timeout: TIMEOUT_MS });
-}, 180_000);
+});
 afterAll(async () => {
   await browser?.close();
   await server?.stop();

@@ -93,11 +93,11 @@ beforeAll(async () => {
   });
   [browser, server] = await Promise.all([sharedBrowser(), start(home)]);
   tab = await visit(browser, server);
-}, 120_000);
+});
 afterAll(async () => {
   await closeTabs(browser);
   await server?.stop();
-}, 180_000);
+});
 
 /** The longest time for which an action blocks the page. */
 async function longestBlock(work: () => Promise<void>): Promise<number> {

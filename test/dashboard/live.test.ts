@@ -20,7 +20,7 @@ beforeAll(async () => {
   [browser, server] = await Promise.all([sharedBrowser(), startLive(mkdtempSync(join(tmpdir(), "retinue-live-")))]);
   tab = await visit(browser, server);
   await tab.goto("#/");
-}, 180_000);
+});
 afterAll(async () => {
   stop.abort();
   await closeTabs(browser);

@@ -34,7 +34,7 @@ beforeAll(async () => {
   // Both recordings have been read.
   await tab.goto("#/");
   await tab.page.locator(".thread").nth(1).waitFor({ timeout: TIMEOUT_MS });
-}, 180_000);
+});
 afterAll(async () => {
   await closeTabs(browser);
   await server?.stop();

@@ -17,7 +17,7 @@ beforeAll(async () => {
     serve(homeWith(["claude/c3-nested-parallel", "claude/d-background"])),
   ]);
   tab = await visit(browser, server.url);
-}, 180_000);
+});
 afterAll(async () => {
   await closeTabs(browser);
   await server?.stop();

@@ -29,7 +29,7 @@ beforeAll(async () => {
   tab = await visit(browser, server);
   ({ items: threads } = await json<{ items: AgentRecord[] }>("threads"));
   failing = threads.find((thread) => (thread.counts.byStatus.errored ?? 0) > 0) as AgentRecord;
-}, 180_000);
+});
 afterAll(async () => {
   await closeTabs(browser);
   await server?.stop();

@@ -35,10 +35,11 @@ beforeAll(async () => {
     start(homeWith(["claude/c3-nested-parallel", "claude/e-fail", "codex/v1-lifecycle", "opencode/nested"])),
   ]);
   tab = await visit(browser, server);
+  await until(async () => (await json<{ reading: unknown }>("health")).reading === null);
   tree = await json<AgentTree>(`agents/${encodeURIComponent(TREE)}`);
   const { items } = await json<{ items: AgentRecord[] }>("threads");
   failing = items.find((thread) => (thread.counts.byStatus.errored ?? 0) > 0) as AgentRecord;
-}, 60_000);
+});
 afterAll(async () => {
   expect(tab.errors).toEqual([]);
   await closeTabs(browser);

@@ -33,11 +33,11 @@ beforeAll(async () => {
   await tab.goto("#/");
   await tab.page.locator(".thread").first().waitFor();
   threads = ((await (await fetch(`${server.url}/api/threads`)).json()) as { items: AgentRecord[] }).items;
-}, 180_000);
+});
 afterAll(async () => {
   await closeTabs(browser);
   await server?.stop();
-}, 180_000);
+});
 
 describe("a machine with many products", () => {
   it("lists them all, and filters by each", async () => {

@@ -24,7 +24,7 @@ beforeAll(async () => {
   const settings = `team:\n  url: ${NOWHERE}\n  share:\n    projects: [${threads[0]?.cwd}]\n    level: no-tool-output\n`;
   sharing = await serve(home(), { settings, env: { RETINUE_TEAM_TOKEN: "rtn_test" } });
   tab = await visit(browser, sharing);
-}, 180_000);
+});
 afterAll(async () => {
   await closeTabs(browser);
   await Promise.all([sharing?.stop(), alone?.stop()]);

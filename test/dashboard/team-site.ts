@@ -39,7 +39,7 @@ export function teamSite(people: number): TeamSite {
     Object.assign(site, { browser, team, url: (team.servers[0]?.url ?? "").replace(/\/$/, "") });
     await fillTeam(team, people);
     Object.assign(site, { tab: await site.visitAs("lead", "read", "core", "web") });
-  }, 180_000);
+  });
   afterAll(async () => {
     await closeTabs(site.browser);
     await site.team?.close();

@@ -15,7 +15,7 @@ let holder: ChildProcess | undefined;
 
 beforeAll(async () => {
   [browser, server] = await Promise.all([sharedBrowser(), serve(homeWith(["claude/c-nested"]))]);
-}, 180_000);
+});
 afterAll(async () => {
   holder?.kill("SIGKILL");
   await closeTabs(browser);

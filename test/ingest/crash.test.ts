@@ -9,7 +9,9 @@ import { caseNames, recordedHome } from "../support/fixtures.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "retinue-crash-"));
 const home = join(scratch, "home");
-const ZEROED = 4_096;
+const [HALF_PAGE, SECTOR] = [4_096, 512];
+/** RETINUE_SECTORS=1 tries all of them. */
+const EVERY = Number(process.env.RETINUE_SECTORS ?? 23);
 
 beforeAll(() => {
   for (const name of caseNames("claude").filter((_, i) => i % 3 === 0))
@@ -58,9 +60,11 @@ describe("the index", () => {
     const expected = await results(data);
     const whole = readFileSync(join(data, "index.sqlite"));
     mkdirSync(damaged);
-    // Half a page of SQLite: the rest then looks like a page with empty rows.
-    for (let at = 0; at < whole.length; at += ZEROED) {
-      const bytes = Buffer.from(whole).fill(0, at, at + ZEROED);
+    // Half a page of SQLite: the rest then looks like a page with empty rows. A sector cuts rows in two.
+    const halves = Array.from({ length: whole.length / HALF_PAGE }, (_, i) => [i * HALF_PAGE, HALF_PAGE] as const);
+    const sectors = Array.from({ length: whole.length / SECTOR }, (_, i) => [i * SECTOR, SECTOR] as const);
+    for (const [at, length] of [...halves, ...sectors.filter((_, i) => i % EVERY === 0)]) {
+      const bytes = Buffer.from(whole).fill(0, at, at + length);
       writeFileSync(join(damaged, "index.sqlite"), bytes);
       expect([at, await results(damaged)]).toEqual([at, expected]);
     }

@@ -119,6 +119,9 @@ describe("the launcher of hooks", () => {
   });
 });
 
+/** A hook may be slow on a busy machine; only one that hangs is not waited for. */
+const PATIENT_MS = 300_000;
+
 describe("retinue doctor", () => {
   const installed = async ({ home, env }: ReturnType<typeof machine>) => {
     await retinue(home, ["hooks", "install", "claude", "--yes"], env);
@@ -128,7 +131,7 @@ describe("retinue doctor", () => {
   it("says nothing about hooks that work", async () => {
     const place = machine();
     await installed(place);
-    expect(await hookProblems(place.env)).toEqual([]);
+    expect(await hookProblems(place.env, PATIENT_MS)).toEqual([]);
   });
 
   it.each([
@@ -150,7 +153,7 @@ describe("retinue doctor", () => {
     const { stdout } = await retinue(place.home, ["doctor"], place.env);
     expect(stdout).toMatch(/info +hook-mended ×1/);
     expect([place.called(), place.isRecorded()]).toEqual([SILENT, true]);
-    expect(await hookProblems(place.env)).toEqual([]);
+    expect(await hookProblems(place.env, PATIENT_MS)).toEqual([]);
   });
 
   it("reports hooks that name one Node.js, which another installation replaces", async () => {
@@ -161,12 +164,12 @@ describe("retinue doctor", () => {
     const text = readFileSync(path, "utf8").replaceAll(`\\"${launcherPath(place.env)}\\"`, direct);
     expect(text).toContain(direct);
     writeFileSync(path, text);
-    expect(await hookProblems(place.env)).toEqual([
+    expect(await hookProblems(place.env, PATIENT_MS)).toEqual([
       { code: "hook-outdated", where: path, detail: expect.stringMatching(/next: retinue hooks install claude$/) },
     ]);
     await installed(place);
     expect(readFileSync(path, "utf8")).not.toContain(direct);
-    expect(await hookProblems(place.env)).toEqual([]);
+    expect(await hookProblems(place.env, PATIENT_MS)).toEqual([]);
     await retinue(place.home, ["hooks", "uninstall", "claude", "--yes"], place.env);
     expect(existsSync(path)).toBe(false);
   });

@@ -44,7 +44,7 @@ export async function startServer(home: string | null, options: Partial<ServeOpt
   return { ...served, scratch, home: copy, env, messages, get, json, close };
 }
 
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 300_000;
 const LONGEST_POLL_MS = 10;
 
 /** Polls until the condition holds. Throws after a minute, with the result of `actual`. */

@@ -13,10 +13,10 @@ import type { Statements } from "./statements.ts";
 
 /**
  * True for threads that have a file below one of the roots in the JSON list bound to `list`, or one whose row a damaged
- * page has lost.
+ * page has lost or overwritten with zeros.
  */
 const VISIBLE = (thread: string, list = "?") =>
-  `EXISTS (SELECT 1 FROM file_thread ft LEFT JOIN file f ON f.id = ft.file WHERE ft.thread = ${thread} AND (f.id IS NULL OR f.root IN (SELECT value FROM json_each(${list}))))`;
+  `EXISTS (SELECT 1 FROM file_thread ft LEFT JOIN file f ON f.id = ft.file WHERE ft.thread = ${thread} AND (f.id IS NULL OR instr(f.root, char(0)) > 0 OR f.root IN (SELECT value FROM json_each(${list}))))`;
 
 /** Number of threads whose last projection is remembered. */
 const REMEMBERED = 256;
@@ -56,7 +56,7 @@ const COUNTED = {
 type Counted = keyof typeof COUNTED;
 /** The same for the table that shows which threads are below a root. \`described\` is in no index of it. */
 const VISIBILITY =
-  "SELECT count(thread + 0) AS rows, (SELECT sum(files) FROM thread) AS written FROM file_thread WHERE described >= 0";
+  "SELECT coalesce(sum(thread + 0 > 0 AND file + 0 > 0), 0) AS rows, (SELECT sum(files) FROM thread) AS written FROM file_thread WHERE described >= 0";
 
 const outdatedIn = (before: Written | null, now: Written) =>
   new Set((["agent", "spent", "problem"] as const).filter((table) => before?.[table] !== now[table]));

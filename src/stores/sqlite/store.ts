@@ -26,7 +26,7 @@ import type {
 } from "../../core/ports/store.ts";
 import type { SpentRow } from "../../core/views/stats.ts";
 import { continues, describesFile, isDescribedAnew, withFileState } from "../consistency.ts";
-import { checkCount, withFaults } from "../fault.ts";
+import { checkCount, checkText, withFaults } from "../fault.ts";
 import { Chunks } from "./chunks.ts";
 import { Exchanges } from "./exchanges.ts";
 import { Files } from "./files.ts";
@@ -318,8 +318,11 @@ class SqliteStore implements Store {
     for (const thread of threads) {
       const id = this.#thread(thread)?.id;
       if (id === undefined) continue;
-      for (const other of this.#joins.around(id))
-        found.add(this.#sql("SELECT key FROM thread WHERE id = ?").get(other)?.key as AgentKey);
+      for (const other of this.#joins.around(id)) {
+        const key = this.#sql("SELECT key FROM thread WHERE id = ?").get(other)?.key;
+        checkCount("keys of joined threads", key === undefined ? 0 : 1, 1);
+        found.add(key as AgentKey);
+      }
     }
     return [...found];
   }
@@ -354,6 +357,8 @@ class SqliteStore implements Store {
         ).all(thread?.id ?? -1);
         checkCount(`files of ${key}`, files.length, thread?.files ?? 0);
         for (const { id, path, root, size, offset, gone } of files) {
+          checkText(path as string);
+          checkText(root as string);
           roots.add(root as string);
           if (read.has(Number(id)) || !under.includes(root as string)) continue;
           read.add(Number(id));

@@ -143,7 +143,8 @@ class Client {
         const { status, retryAfter } = await this.#post(address, agent, body);
         isDone = status === 200;
         if (isDone) this.acknowledged += 1;
-        else if (status === 503) this.refused += 1;
+        // 408: on a busy machine, the request itself was too slow.
+        else if (status === 503 || status === 408) this.refused += 1;
         else if (status === null) this.unanswered += 1;
         else throw new Error(`${this.owner}: status ${status}`);
         if (!isDone) await wait((1_000 * retryAfter) / haste);
