@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { displayName } from "../../src/core/facts/display-name.ts";
 import { duration, money } from "../../src/core/tools/format.ts";
 import type { AgentRecord, AgentTree } from "../../src/core/views/agent.ts";
+import { until } from "../support/server.ts";
 import { closeTabs, sharedBrowser } from "./browser.ts";
 import { colorOf, pixelsOf, waterfallOn } from "./picture.ts";
 import { localIt, owned, start } from "./place.ts";
