@@ -11,7 +11,7 @@ import { productVersion } from "../version.ts";
 export const indexPath = (env: Env) => join(retinueHome(env), "index.sqlite");
 
 /** Increase it if parsers or facts change: an index of another version is rebuilt. */
-const READER = 28;
+const READER = 29;
 
 /** The content of the index depends on the parsers and the price list, so also on the version of the package. */
 function reader(): string {
