@@ -1,7 +1,8 @@
 import type { LifecycleState } from "../../core/facts/observation.ts";
 import type { Tokens } from "../../core/facts/usage.ts";
 import { asCount, asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
-import { type FunctionResponse, outputText, partText, responsesIn } from "../kit/gemini-parts.ts";
+import { outputText, partText, responsesIn } from "../kit/gemini-parts.ts";
+import type { MessageResult } from "../kit/messages.ts";
 import { firstLine } from "../kit/text.ts";
 
 /** One message; it is written again when its tool calls have ended. */
@@ -17,7 +18,7 @@ export interface Message {
   /** The message requests tools whose calls are not recorded yet. */
   readonly requestsTools: boolean;
   /** Tool results, as sent to the model. */
-  readonly results: readonly FunctionResponse[];
+  readonly results: readonly MessageResult[];
   /** The context that every session begins with. */
   readonly isContext: boolean;
 }

@@ -1,14 +1,16 @@
-import type { RecordKey } from "../../core/facts/ids.ts";
+import type { ModelCalled } from "../../core/facts/observation.ts";
 import { fingerprintsOf } from "../../core/facts/usage.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import type { SourceFile } from "../../core/ports/provider.ts";
-import { asNonBlank, asObject, asText, asTime, isTooDeep, type JsonObject } from "../../core/tools/json.ts";
+import { asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
-import { callsIn, type FunctionCall, responsesIn, textIn, thoughtsIn } from "../kit/gemini-parts.ts";
-import { commandIn, ShellCalls, type ShellMemory } from "../kit/launch/shell-calls.ts";
-import { statePlan } from "../kit/plan.ts";
+import { ConversationFile } from "../kit/conversation-file.ts";
+import { callsIn, responsesIn, textIn, thoughtsIn } from "../kit/gemini-parts.ts";
+import { commandIn } from "../kit/launch/shell-calls.ts";
+import type { ToolUse } from "../kit/message-blocks.ts";
+import type { MessageResult, ShellUse, Tools } from "../kit/messages.ts";
 import { RECORD } from "../kit/record.ts";
-import { type RecordHead, TranscriptFile } from "../kit/transcript-file.ts";
+import type { RecordHead } from "../kit/transcript-file.ts";
 import * as key from "./keys.ts";
 import type { QwenFile } from "./locate.ts";
 import { isSpawn, readNotices, readSpawn, readSpawnResult } from "./spawns.ts";
@@ -18,53 +20,39 @@ import { tokensOf } from "./tokens.ts";
 const RECORD_START = /\{"uuid":/g;
 const SHELL = "run_shell_command";
 
-interface Memory {
-  readonly isIntroduced: boolean;
-  readonly isPrompted: boolean;
-  readonly spawns: readonly string[];
-  readonly forkedFrom: string | null;
-  readonly apiId: string | null;
-  readonly isBegun: boolean;
-  readonly shells: ShellMemory;
+interface State {
+  isPrompted: boolean;
+  forkedFrom: string | null;
+  /** The API's id of the response that was received last. */
+  apiId: string | null;
+  /** The beginning of the thread was stated. */
+  isBegun: boolean;
 }
 
+interface Result extends MessageResult {
+  /** What the product records of the call besides the text for the model. */
+  readonly outcome: JsonObject | null;
+}
+
+const toolsOf = (session: string): Tools<Result> => ({
+  key: (id) => key.call(session, id),
+  spawn(out, { id, name, input }) {
+    if (!isSpawn(name, input)) return false;
+    readSpawn(out, session, id, name, input);
+    return true;
+  },
+  spawned: (out, { id, text, outcome }) => readSpawnResult(out, session, id, text, outcome),
+});
+
 /** A session (`chats/<session>.jsonl`) or one of its agents (`subagents/<session>/agent-<id>.jsonl`). */
-export class Transcript extends TranscriptFile {
+export class Transcript extends ConversationFile<State, Result> {
   readonly #of: Exclude<QwenFile, { is: "meta" }>;
-  #isPrompted: boolean;
-  /** Spawn calls without a result. */
-  readonly #spawns: Set<string>;
-  #forkedFrom: string | null;
-  /** The API's id of the response that was received last. */
-  #apiId: string | null;
-  /** The beginning of the thread was stated. */
-  #isBegun: boolean;
-  readonly #shells: ShellCalls;
 
   constructor(of: Exclude<QwenFile, { is: "meta" }>, file: SourceFile, saved?: unknown) {
-    // Written by `save` of the same version; the index is rebuilt for another one.
-    const memory = saved as Memory | undefined;
     const agent = of.is === "agent" ? key.agent(of.session, of.agent) : key.thread(of.session);
-    super(agent, file, RECORD_START, memory?.isIntroduced);
+    const initial = { isPrompted: false, forkedFrom: null, apiId: null, isBegun: false };
+    super(agent, file, RECORD_START, toolsOf(of.session), initial, saved);
     this.#of = of;
-    this.#isPrompted = memory?.isPrompted ?? false;
-    this.#spawns = new Set(memory?.spawns);
-    this.#forkedFrom = memory?.forkedFrom ?? null;
-    this.#apiId = memory?.apiId ?? null;
-    this.#isBegun = memory?.isBegun ?? false;
-    this.#shells = new ShellCalls(memory?.shells);
-  }
-
-  save(): Memory {
-    return {
-      isIntroduced: this.isIntroduced,
-      isPrompted: this.#isPrompted,
-      spawns: [...this.#spawns],
-      forkedFrom: this.#forkedFrom,
-      apiId: this.#apiId,
-      isBegun: this.#isBegun,
-      shells: this.#shells.save(),
-    };
   }
 
   protected headOf(json: JsonObject | null): RecordHead {
@@ -86,15 +74,15 @@ export class Transcript extends TranscriptFile {
 
   #begin(out: FindingsOf, json: JsonObject) {
     const cwd = asNonBlank(json.cwd);
-    if (this.#isBegun || this.#of.is === "agent" || cwd === null) return;
-    this.#isBegun = true;
+    if (this.state.isBegun || this.#of.is === "agent" || cwd === null) return;
+    this.state.isBegun = true;
     out.add({ type: "thread-began", thread: this.agent, cwd });
   }
 
   /** Marked copies of another session's records, at the beginning of a forked one. */
   #fork(out: FindingsOf, source: string | null) {
-    if (source === null || this.#forkedFrom !== null) return;
-    this.#forkedFrom = source;
+    if (source === null || this.state.forkedFrom !== null) return;
+    this.state.forkedFrom = source;
     out.addOfFile({ type: "agent-described", agent: this.agent, forkedFrom: key.thread(source) });
   }
 
@@ -141,45 +129,35 @@ export class Transcript extends TranscriptFile {
     const text = textIn(asObject(json.message)?.parts);
     const isNotice = json.subtype === "notification";
     if (isNotice) readNotices(out, this.#of.session, text);
-    if (!isNotice && !this.#isPrompted && text.trim() !== "") {
-      this.#isPrompted = true;
+    const isMessage = !isNotice && text.trim() !== "";
+    if (isMessage && !this.state.isPrompted) {
+      this.state.isPrompted = true;
       out.add({ type: "agent-described", agent: this.agent, prompt: text });
     }
-    out.add({ ...RECORD, role: "user", state: "open", message: !isNotice && text.trim() !== "" });
-    return text.trim() === "" ? [] : [this.#draft(out, isNotice ? "note" : "user", text)];
+    const shown = { kind: isNotice ? "note" : "user", text } as const;
+    return this.message(out, { role: "user", state: "open", isMessage, text, shown });
   }
 
   #readAssistant(out: FindingsOf, json: JsonObject, line: number) {
-    const { session } = this.#of;
     const parts = asObject(json.message)?.parts;
-    const [text, calls] = [textIn(parts), callsIn(parts)];
-    // A record of an agent may be continued by another one with the calls of the same response.
-    const isFinal = calls.length === 0 && text.trim() !== "";
-    out.add({
-      ...RECORD,
+    const [text, calls, usage] = [textIn(parts), callsIn(parts), this.#usageIn(json, line)];
+    const isText = text.trim() !== "";
+    return this.message(out, {
       role: "assistant",
-      state: isFinal ? "answered" : "open",
+      // A record of an agent may be continued by another one with the calls of the same response.
+      state: calls.length === 0 && isText ? "answered" : "open",
       certain: this.#of.is === "session",
-      calls: calls.map(({ id, name }) => ({ call: key.call(session, id), name })),
-      text: isFinal ? text : null,
-      message: text.trim() !== "" || calls.length > 0,
+      isMessage: isText || calls.length > 0,
+      text,
+      thoughts: thoughtsIn(parts).filter((thought) => thought.trim() !== ""),
+      calls: calls.map((call) => ({ ...call, shell: shellIn(call, json) })),
+      facts: usage === null ? [] : [usage],
+      response: usage?.response ?? null,
     });
-    const response = this.#readUsage(out, json, line);
-    for (const call of calls) this.#readCall(out, json, call);
-    const thoughts = thoughtsIn(parts).filter((thought) => thought.trim() !== "");
-    return [
-      ...thoughts.map((thought) => ({ ...this.#draft(out, "reasoning", thought), response })),
-      ...(text.trim() === "" ? [] : [{ ...this.#draft(out, "assistant", text), response }]),
-      ...calls.map(({ id, name, args }) => ({
-        ...this.#draft(out, "toolCall", null),
-        tool: { name, call: key.call(session, id), input: isTooDeep(args) ? null : args, isError: false },
-        response,
-      })),
-    ];
   }
 
-  /** Returns the key of the response; null if the record has no usage. */
-  #readUsage(out: FindingsOf, json: JsonObject, line: number): RecordKey | null {
+  /** Null if the record has no usage. */
+  #usageIn(json: JsonObject, line: number): ModelCalled | null {
     const { session } = this.#of;
     const usage = asObject(json.usageMetadata);
     if (usage === null) return null;
@@ -193,49 +171,21 @@ export class Transcript extends TranscriptFile {
       this.#of.is === "agent"
         ? key.response(session, this.#of.agent, tokens)
         : key.record(asNonBlank(json.uuid) ?? `${session} ${line}`);
-    const fingerprints = fingerprintsOf({ id: this.#apiId, tokens, content: null });
-    this.#apiId = null;
+    const fingerprints = fingerprintsOf({ id: this.state.apiId, tokens, content: null });
+    this.state.apiId = null;
     const model = asText(json.model) ?? "";
-    out.add({ type: "model-call", response, ...fingerprints, model, tokens, chars: 0, ended: true });
-    return response;
-  }
-
-  #readCall(out: FindingsOf, json: JsonObject, { id, name, args }: FunctionCall) {
-    const { session } = this.#of;
-    statePlan(out, args);
-    if (name === SHELL) {
-      const cwd = asNonBlank(args.directory) ?? asNonBlank(json.cwd);
-      const isBackground = args.is_background === true;
-      const command = commandIn(args, "command");
-      this.#shells.called(out, key.call(session, id), command, cwd, out.place.at, isBackground);
-    }
-    if (!isSpawn(name, args)) return;
-    this.#spawns.add(id);
-    readSpawn(out, session, id, name, args);
+    return { type: "model-call", response, ...fingerprints, model, tokens, chars: 0, ended: true };
   }
 
   #readResult(out: FindingsOf, json: JsonObject) {
-    const { session } = this.#of;
     const outcome = asObject(json.toolCallResult);
-    const status = asText(outcome?.status) ?? "";
+    const isError = outcome?.status === "error";
     const results = responsesIn(asObject(json.message)?.parts).map((one) => ({
       ...one,
-      isError: one.isError || status === "error",
+      isError: one.isError || isError,
+      outcome,
     }));
-    out.add({
-      ...RECORD,
-      role: "user",
-      state: "open",
-      results: results.map(({ id, isError }) => ({ call: key.call(session, id), isError })),
-    });
-    for (const { id, text } of results) {
-      if (this.#spawns.delete(id)) readSpawnResult(out, session, id, text, outcome);
-      this.#shells.returned(out, key.call(session, id), { text, at: out.place.at });
-    }
-    return results.map(({ id, text, isError }) => ({
-      ...this.#draft(out, "toolResult", text),
-      tool: { name: null, call: key.call(session, id), input: null, isError },
-    }));
+    return this.message(out, { role: "user", state: "open", isMessage: false, text: "", results });
   }
 
   #readSystem(out: FindingsOf, json: JsonObject): readonly EventDraft[] {
@@ -243,12 +193,12 @@ export class Transcript extends TranscriptFile {
     switch (json.subtype) {
       case "ui_telemetry": {
         const event = asObject(payload?.uiEvent) ?? {};
-        this.#apiId = ownResponseIn(event) ?? this.#apiId;
+        this.state.apiId = ownResponseIn(event) ?? this.state.apiId;
         const error = readTelemetry(out, event, this.#of.session);
         // The failure of an agent is in its meta file.
         if (error === null || this.#of.is === "agent") return [];
         out.add({ ...RECORD, role: "other", state: "failed", error });
-        return [this.#draft(out, "error", error)];
+        return [this.event(out, "error", error)];
       }
       case "custom_title": {
         const title = asNonBlank(payload?.customTitle);
@@ -265,17 +215,22 @@ export class Transcript extends TranscriptFile {
         return [];
       }
       case "chat_compression":
-        return [this.#draft(out, "compaction", "The conversation was compressed.")];
+        return [this.event(out, "compaction", "The conversation was compressed.")];
       case "rewind":
         out.add({ ...RECORD, role: "other", state: "answered", certain: false });
-        return [this.#draft(out, "note", "The conversation was rewound to an earlier message.")];
+        return [this.event(out, "note", "The conversation was rewound to an earlier message.")];
       default:
         // Snapshots, sources, settings: no agent, no usage.
         return [];
     }
   }
+}
 
-  #draft({ place: { keys, at } }: FindingsOf, kind: EventDraft["kind"], text: string | null): EventDraft {
-    return { speaker: this.agent, keys, at, kind, text, tool: null, response: null };
-  }
+function shellIn({ name, input }: ToolUse, json: JsonObject): ShellUse | null {
+  if (name !== SHELL) return null;
+  return {
+    command: commandIn(input, "command"),
+    cwd: asNonBlank(input.directory) ?? asNonBlank(json.cwd),
+    isBackground: input.is_background === true,
+  };
 }
