@@ -1,4 +1,5 @@
 import type { AgentKey, RecordKey } from "../../core/facts/ids.ts";
+import type { ModelCalled } from "../../core/facts/observation.ts";
 import { fingerprintsOf, NO_TOKENS } from "../../core/facts/usage.ts";
 import { FindingsOf } from "../../core/ports/findings.ts";
 import type { Findings, Parser, SourceFile } from "../../core/ports/provider.ts";
@@ -15,10 +16,10 @@ import {
   printJson,
 } from "../../core/tools/json.ts";
 import type { EventDraft } from "../../core/views/event.ts";
-import { commandIn, ShellCalls } from "../kit/launch/shell-calls.ts";
+import { commandIn } from "../kit/launch/shell-calls.ts";
 import { readJsonLine } from "../kit/lines.ts";
 import { blockText, thoughtsIn, toolResultsIn, toolUsesIn } from "../kit/message-blocks.ts";
-import { statePlan } from "../kit/plan.ts";
+import { type Message, Messages, type Tools } from "../kit/messages.ts";
 import { RECORD } from "../kit/record.ts";
 import * as key from "./keys.ts";
 import { type OpenSpawn, readSpawn, readSpawnResult, type Speaker } from "./spawns.ts";
@@ -28,15 +29,29 @@ const UNWRITTEN = "its messages and usage are unknown: Cline records them when a
 const NO_RECORD = /(?!)/g;
 const SHELL = "run_commands";
 
+function toolsOf(of: Speaker): Tools {
+  const spawns = new Map<string, OpenSpawn>();
+  return {
+    key: (id) => key.call(of.session, id),
+    spawn(out, { id, name, input }) {
+      const spawn = readSpawn(out, of, id, name, input);
+      if (spawn !== null) spawns.set(id, spawn);
+      return spawn !== null;
+    },
+    spawned(out, { id, text, isError }) {
+      const spawn = spawns.get(id);
+      if (spawn !== undefined) readSpawnResult(out, spawn, text, isError);
+    },
+  };
+}
+
 /** `<session>.messages.json` or `<agent>.messages.json`: all messages, rewritten as a whole. */
 export class Transcript implements Parser {
   readonly #of: Speaker;
   readonly #agent: AgentKey;
   readonly #file: SourceFile;
-  readonly #spawns = new Map<string, OpenSpawn>();
-  #shells = new ShellCalls();
-  #drafts: EventDraft[] = [];
-  #isRead = false;
+  /** The events of the document; null before it is read. */
+  #drafts: readonly EventDraft[] | null = null;
 
   constructor(of: Speaker, file: SourceFile) {
     this.#of = of;
@@ -47,15 +62,12 @@ export class Transcript implements Parser {
   save = () => null;
 
   events(record: Uint8Array): readonly EventDraft[] {
-    if (!this.#isRead) this.push(record);
-    return this.#drafts;
+    if (this.#drafts === null) this.push(record);
+    return this.#drafts ?? [];
   }
 
   push(record: Uint8Array): Findings {
-    this.#isRead = true;
     this.#drafts = [];
-    this.#spawns.clear();
-    this.#shells = new ShellCalls();
     const { value, isRead, problems } = readJsonLine(record, this.#file.path, 0, NO_RECORD);
     const json = asObject(value);
     const out = new FindingsOf({ path: this.#file.path, line: 0, at: null, speaker: this.#agent, keys: [] });
@@ -66,9 +78,12 @@ export class Transcript implements Parser {
     }
     const messages = asList(json.messages).map(asObject);
     this.#introduce(out, json, messages.length === 0);
-    for (const [i, message] of messages.entries())
-      if (message === null) out.problem("record-malformed", `message ${i + 1} is not an object`);
-      else this.#readMessage(out, message, i + 1);
+    const read = new Messages(toolsOf(this.#of));
+    this.#drafts = messages.flatMap((message, i) => {
+      if (message !== null) return this.#readMessage(read, out, message, i + 1);
+      out.problem("record-malformed", `message ${i + 1} is not an object`);
+      return [];
+    });
     return out;
   }
 
@@ -95,7 +110,7 @@ export class Transcript implements Parser {
       });
   }
 
-  #readMessage(all: FindingsOf, message: JsonObject, order: number) {
+  #readMessage(read: Messages, all: FindingsOf, message: JsonObject, order: number): readonly EventDraft[] {
     const [id, at] = [asNonBlank(message.id), asTime(message.ts)];
     const record = key.record(id ?? `${this.#of.session} ${this.#of.agent ?? ""} ${order}`, at);
     const out = all.part({ at, keys: [record], order });
@@ -103,106 +118,66 @@ export class Transcript implements Parser {
       typeof block === "string" ? { type: "text", text: block } : (asObject(block) ?? {}),
     );
     const displayRole = asText(asObject(message.metadata)?.displayRole);
-    if (displayRole === "error") return this.#readError(out, blockText(blocks), at, record);
-    if (displayRole === "status" || displayRole === "system") return this.#draft("note", blockText(blocks), at, record);
-    if (message.role === "assistant") return this.#readResponse(out, message, blocks, at, record);
-    if (message.role === "user") return this.#readUser(out, blocks, at, record);
+    if (displayRole === "error") return this.#readError(out, blockText(blocks));
+    if (displayRole === "status" || displayRole === "system") return this.#events(out, "note", blockText(blocks));
+    if (message.role === "assistant") return read.add(out, this.#agent, responseIn(message, blocks, record));
+    if (message.role === "user") return read.add(out, this.#agent, this.#userIn(blocks));
     out.problem("record-malformed", "a message without a role");
+    return [];
   }
 
-  #readError(out: FindingsOf, text: string, at: number | null, record: RecordKey) {
+  #readError(out: FindingsOf, text: string) {
     const error = text.trim().split("\n")[0] ?? "";
     out.add({ ...RECORD, state: "failed", ...(error === "" ? {} : { error }) });
-    this.#draft("error", text, at, record);
+    return this.#events(out, "error", text);
   }
 
-  #readUser(out: FindingsOf, blocks: readonly JsonObject[], at: number | null, record: RecordKey) {
-    const { session } = this.#of;
+  #userIn(blocks: readonly JsonObject[]): Message {
     const results = toolResultsIn(blocks).map((one) => ({ ...one, text: resultText(one.content) }));
     const text = withoutFrame(blockText(blocks));
-    const isMessage = text.trim() !== "";
-    out.add({
-      ...RECORD,
+    const isMessage = text.trim() !== "" && results.length === 0;
+    return {
       role: "user",
       state: "open",
-      results: results.map(({ id, isError }) => ({ call: key.call(session, id), isError })),
-      message: isMessage && results.length === 0,
-    });
-    for (const { id, text: result, isError } of results) {
-      const spawn = this.#spawns.get(id);
-      if (spawn !== undefined) readSpawnResult(out, spawn, result, isError);
-      this.#shells.returned(out, key.call(session, id), { text: result, at });
-      this.#draft("toolResult", result, at, record, { name: null, id, input: null, isError });
-    }
-    // The first one of its own counts: a restored session begins with copies.
-    if (isMessage && results.length === 0) out.add({ type: "agent-described", agent: this.#agent, prompt: text });
-    this.#draft("user", text, at, record);
-  }
-
-  #readResponse(
-    out: FindingsOf,
-    message: JsonObject,
-    blocks: readonly JsonObject[],
-    at: number | null,
-    record: RecordKey,
-  ) {
-    const { session } = this.#of;
-    const calls = toolUsesIn(blocks);
-    const text = blockText(blocks);
-    const isFinal = calls.length === 0;
-    out.add({
-      ...RECORD,
-      role: "assistant",
-      state: isFinal ? "answered" : "open",
-      calls: calls.map(({ id, name }) => ({ call: key.call(session, id), name })),
-      text: isFinal && text.trim() !== "" ? text : null,
-      message: true,
-    });
-    const metrics = asObject(message.metrics);
-    if (metrics !== null)
-      readUsage(out, metrics, asObject(message.modelInfo), record, [text, ...calls.map((call) => call.id)]);
-    for (const thought of thoughtsIn(blocks)) this.#draft("reasoning", thought, at, record, null, record);
-    this.#draft("assistant", text, at, record, null, record);
-    for (const { id, name, input } of calls) {
-      statePlan(out, input);
-      if (name === SHELL) this.#shells.called(out, key.call(session, id), commandsIn(input), null, at);
-      const spawn = readSpawn(out, this.#of, id, name, input);
-      if (spawn !== null) this.#spawns.set(id, spawn);
-      const shown = isTooDeep(input) ? null : input;
-      this.#draft("toolCall", null, at, record, { name, id, input: shown, isError: false }, record);
-    }
-  }
-
-  #draft(
-    kind: EventDraft["kind"],
-    text: string | null,
-    at: number | null,
-    record: RecordKey,
-    tool: { readonly name: string | null; id: string; input: unknown; isError: boolean } | null = null,
-    response: RecordKey | null = null,
-  ) {
-    if (tool === null && (text === null || text.trim() === "")) return;
-    const { id, ...rest } = tool ?? { id: "", name: null, input: null, isError: false };
-    this.#drafts.push({
-      speaker: this.#agent,
-      keys: [record],
-      at,
-      kind,
+      isMessage,
       text,
-      tool: tool === null ? null : { ...rest, call: key.call(this.#of.session, id) },
-      response,
-    });
+      results,
+      // The first one of its own counts: a restored session begins with copies.
+      facts: isMessage ? [{ type: "agent-described", agent: this.#agent, prompt: text }] : [],
+    };
+  }
+
+  #events({ place: { keys, at } }: FindingsOf, kind: EventDraft["kind"], text: string): readonly EventDraft[] {
+    return text.trim() === "" ? [] : [{ speaker: this.#agent, keys, at, kind, text, tool: null, response: null }];
   }
 }
 
+function responseIn(message: JsonObject, blocks: readonly JsonObject[], response: RecordKey): Message {
+  const [calls, text] = [toolUsesIn(blocks), blockText(blocks)];
+  const metrics = asObject(message.metrics);
+  const content = [text, ...calls.map((call) => call.id)];
+  return {
+    role: "assistant",
+    state: calls.length === 0 ? "answered" : "open",
+    isMessage: true,
+    text,
+    thoughts: thoughtsIn(blocks),
+    calls: calls.map((call) => ({
+      ...call,
+      shell: call.name === SHELL ? { command: commandsIn(call.input), cwd: null, isBackground: false } : null,
+    })),
+    facts: metrics === null ? [] : [usageIn(metrics, asObject(message.modelInfo), response, content)],
+    response,
+  };
+}
+
 /** `inputTokens` includes both caches. Reasoning is not recorded; a cost of 0 means that it is unknown. */
-function readUsage(
-  out: FindingsOf,
+function usageIn(
   metrics: JsonObject,
   info: JsonObject | null,
   response: RecordKey,
   content: readonly string[],
-) {
+): ModelCalled {
   const [cacheReadTokens, cacheWriteTokens] = [asCount(metrics.cacheReadTokens), asCount(metrics.cacheWriteTokens)];
   const [vendor, cost] = [asNonBlank(info?.provider), asAmount(metrics.cost)];
   const tokens = {
@@ -212,7 +187,7 @@ function readUsage(
     cacheReadTokens,
     cacheWriteTokens,
   };
-  out.add({
+  return {
     type: "model-call",
     response,
     model: asText(info?.id) ?? "",
@@ -222,7 +197,7 @@ function readUsage(
     tokens,
     chars: 0,
     ended: true,
-  });
+  };
 }
 
 /** Several commands, which run one after the other. */
