@@ -55,6 +55,19 @@ export function providerContract(provider: Provider, fixtures: string): void {
       }
     });
 
+    it("goes on after every record from its saved state, which is plain data", () => {
+      for (const [i, source] of sources.entries()) {
+        let saved: unknown;
+        const found = source.records.map((record, at) => {
+          const parser = source.stream.open(source.file, saved);
+          const read = parser.push(record, ...placeIn(source, at));
+          saved = JSON.parse(JSON.stringify(parser.save() ?? null)) ?? undefined;
+          return read;
+        });
+        expect(found, source.name).toEqual(findings[i]);
+      }
+    });
+
     it("gives every observation of a file a unique id", () => {
       for (const found of findings) {
         const ids = found.flatMap((f) => f.observations.map((o) => o.id));
