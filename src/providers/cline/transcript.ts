@@ -120,8 +120,8 @@ export class Transcript implements Parser {
     const displayRole = asText(asObject(message.metadata)?.displayRole);
     if (displayRole === "error") return this.#readError(out, blockText(blocks));
     if (displayRole === "status" || displayRole === "system") return this.#events(out, "note", blockText(blocks));
-    if (message.role === "assistant") return read.add(out, this.#agent, responseIn(message, blocks, record));
-    if (message.role === "user") return read.add(out, this.#agent, this.#userIn(blocks));
+    if (message.role === "assistant") return read.add(out, this.#agent, responseIn(message, blocks, record))();
+    if (message.role === "user") return read.add(out, this.#agent, this.#userIn(blocks))();
     out.problem("record-malformed", "a message without a role");
     return [];
   }

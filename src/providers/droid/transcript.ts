@@ -4,14 +4,13 @@ import { fingerprintsOf, NO_TOKENS } from "../../core/facts/usage.ts";
 import type { FindingsOf } from "../../core/ports/findings.ts";
 import type { SourceFile } from "../../core/ports/provider.ts";
 import { asList, asNonBlank, asObject, asText, asTime, type JsonObject } from "../../core/tools/json.ts";
-import type { EventDraft } from "../../core/views/event.ts";
 import { ConversationFile } from "../kit/conversation-file.ts";
 import { commandIn } from "../kit/launch/shell-calls.ts";
 import { blockText, type ToolUse, thoughtsIn, toolResultsIn, toolUsesIn } from "../kit/message-blocks.ts";
 import type { Message, ShellUse, Tools } from "../kit/messages.ts";
 import { RECORD } from "../kit/record.ts";
 import { firstLine } from "../kit/text.ts";
-import type { RecordHead } from "../kit/transcript-file.ts";
+import type { RecordEvents, RecordHead } from "../kit/transcript-file.ts";
 import * as key from "./keys.ts";
 import { readNotice, readTask, readTaskResult, resumedIn, stateOf, TASK, taskIn } from "./tasks.ts";
 
@@ -54,7 +53,7 @@ export class Transcript extends ConversationFile<State> {
     return { at: this.state.lastAt, keys: json?.type === "message" && id !== null ? [key.record(id)] : [] };
   }
 
-  protected read(out: FindingsOf, json: JsonObject): readonly EventDraft[] {
+  protected read(out: FindingsOf, json: JsonObject): RecordEvents {
     this.introduce(out);
     switch (json.type) {
       case "session_start":

@@ -41,7 +41,7 @@ export abstract class ConversationFile<
   protected message(
     out: FindingsOf,
     message: Message & { readonly results?: readonly Result[] },
-  ): readonly EventDraft[] {
+  ): () => readonly EventDraft[] {
     return this.#messages.add(out, this.agent, message);
   }
 

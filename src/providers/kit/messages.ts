@@ -58,7 +58,7 @@ export interface MessagesMemory {
   readonly shells: ShellMemory;
 }
 
-/** States the messages of one conversation, and returns their events. */
+/** States the messages of one conversation, and makes their events on demand. */
 export class Messages<Result extends MessageResult = MessageResult> {
   readonly #tools: Tools<Result>;
   /** Spawn calls without a result. */
@@ -79,9 +79,9 @@ export class Messages<Result extends MessageResult = MessageResult> {
     out: FindingsOf,
     speaker: AgentKey,
     message: Message & { readonly results?: readonly Result[] },
-  ): readonly EventDraft[] {
+  ): () => readonly EventDraft[] {
     const { role, state, certain = true, isMessage, text, calls = [], results = [], facts = [] } = message;
-    const { at } = out.place;
+    const { keys, at } = out.place;
     out.add({
       ...RECORD,
       role,
@@ -104,13 +104,13 @@ export class Messages<Result extends MessageResult = MessageResult> {
         this.#shells.called(out, this.#tools.key(id), shell.command, shell.cwd, at, shell.isBackground);
       if (this.#tools.spawn(out, call)) this.#spawns.add(id);
     }
-    return this.#events(out, speaker, message);
+    return () => this.#events({ speaker, keys, at }, message);
   }
 
-  #events({ place: { keys, at } }: FindingsOf, speaker: AgentKey, message: Message): readonly EventDraft[] {
+  #events(of: Pick<EventDraft, "speaker" | "keys" | "at">, message: Message): readonly EventDraft[] {
     const { role, text, thoughts = [], calls = [], results = [], response = null } = message;
     const { shown = { kind: role === "other" ? "note" : role, text } } = message;
-    const base = { speaker, keys, at, tool: null, response };
+    const base = { ...of, tool: null, response };
     return [
       ...results.map(({ id, isError, text: output }) => ({
         ...base,

@@ -12,6 +12,9 @@ export interface RecordHead {
   readonly keys: readonly RecordKey[];
 }
 
+/** The events of a record, or a function that makes them: most records are read without them. */
+export type RecordEvents = readonly EventDraft[] | (() => readonly EventDraft[]);
+
 /** The transcript of one agent, with one JSON object per line. Products differ in what the objects mean. */
 export abstract class TranscriptFile implements Parser {
   protected readonly agent: AgentKey;
@@ -19,7 +22,7 @@ export abstract class TranscriptFile implements Parser {
   /** The file was stated as a transcript of the agent. */
   protected isIntroduced: boolean;
   readonly #recordStart: RegExp;
-  #last: { readonly line: number; readonly drafts: readonly EventDraft[] } | null = null;
+  #last: { readonly line: number; readonly drafts: RecordEvents } | null = null;
 
   /** `recordStart` (with the flag `g`) matches the beginning of a record. `isIntroduced` is part of the saved state. */
   constructor(agent: AgentKey, file: SourceFile, recordStart: RegExp, isIntroduced = false) {
@@ -32,7 +35,7 @@ export abstract class TranscriptFile implements Parser {
   abstract save(): unknown;
   protected abstract headOf(json: JsonObject | null, line: number): RecordHead;
   /** States what a record contains, and returns its events. */
-  protected abstract read(out: FindingsOf, json: JsonObject, line: number): readonly EventDraft[];
+  protected abstract read(out: FindingsOf, json: JsonObject, line: number): RecordEvents;
 
   /** Records that are not needed, recognised before they are parsed. */
   protected isSkipped(_: Uint8Array): boolean {
@@ -54,7 +57,8 @@ export abstract class TranscriptFile implements Parser {
 
   events(record: Uint8Array, line: number): readonly EventDraft[] {
     if (this.#last?.line !== line) this.push(record, line);
-    return this.#last?.drafts ?? [];
+    const drafts = this.#last?.drafts ?? [];
+    return typeof drafts === "function" ? drafts() : drafts;
   }
 
   /** States the file as a transcript of the agent, and what else is known of it; false if that was done before. */

@@ -10,7 +10,7 @@ import { commandIn } from "../kit/launch/shell-calls.ts";
 import type { ToolUse } from "../kit/message-blocks.ts";
 import type { MessageResult, ShellUse, Tools } from "../kit/messages.ts";
 import { RECORD } from "../kit/record.ts";
-import type { RecordHead } from "../kit/transcript-file.ts";
+import type { RecordEvents, RecordHead } from "../kit/transcript-file.ts";
 import * as key from "./keys.ts";
 import type { QwenFile } from "./locate.ts";
 import { isSpawn, readNotices, readSpawn, readSpawnResult } from "./spawns.ts";
@@ -60,7 +60,7 @@ export class Transcript extends ConversationFile<State, Result> {
     return { at: asTime(json?.timestamp), keys: uuid === null ? [] : [key.record(uuid)] };
   }
 
-  protected read(out: FindingsOf, json: JsonObject, line: number): readonly EventDraft[] {
+  protected read(out: FindingsOf, json: JsonObject, line: number): RecordEvents {
     if (asNonBlank(json.type) === null) out.problem("record-malformed", "a record without a type");
     this.#introduce(out, json);
     const copied = asObject(json.forkedFrom);
@@ -109,7 +109,7 @@ export class Transcript extends ConversationFile<State, Result> {
     });
   }
 
-  #read(out: FindingsOf, json: JsonObject, line: number): readonly EventDraft[] {
+  #read(out: FindingsOf, json: JsonObject, line: number): RecordEvents {
     switch (json.type) {
       case "user":
         return this.#readUser(out, json);
