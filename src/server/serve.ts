@@ -266,8 +266,9 @@ async function watch(
   };
   const since = library.now();
   let { replaced } = library.index;
-  // Clients reload everything after an attempt that failed halfway, and when the initial reading is complete.
-  let [isPartial, wasReading] = [false, false];
+  // Clients reload everything after an attempt that failed halfway, and when the initial reading is complete. So do
+  // those that came before anything was read: a browser that was opened at once would show an empty list for good.
+  let [isPartial, wasReading] = [true, false];
   const starters = new StarterWatch(library);
   const publish = async (changes: Changes) => {
     if (isPartial || library.index.replaced !== replaced || (wasReading && library.reading === null))
@@ -281,8 +282,8 @@ async function watch(
     starters.check(changes.threads);
   };
   for await (const changes of live(library, { signal, notify, troubles, onWatching, onRelease: () => hub.release() })) {
-    state.watching = true;
     await persistently(() => library.query(() => publish(changes)), { signal, notify, troubles });
+    state.watching = true;
     tracer?.changed(changes.threads);
     sentinel?.changed(changes.threads);
     shipping?.changed(changes.threads);

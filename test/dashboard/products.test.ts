@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AgentRecord } from "../../src/core/views/agent.ts";
 import { PRODUCTS as ALL_PRODUCTS } from "../../src/providers/loaded.ts";
 import { FIXTURES } from "../support/fixtures.ts";
+import { until } from "../support/server.ts";
 import { closeTabs, sharedBrowser } from "./browser.ts";
 import { homeWith, type Running, serve } from "./server.ts";
 import { treeOnScreen, type Visit, visit } from "./visit.ts";
@@ -29,6 +30,7 @@ beforeAll(async () => {
     sharedBrowser(),
     serve(homeWith(PRODUCTS.map(({ name }) => recordingOf(name)))),
   ]);
+  await until(async () => ((await (await fetch(`${server.url}/api/health`)).json()) as { watching: boolean }).watching);
   tab = await visit(browser, server.url);
   await tab.goto("#/");
   await tab.page.locator(".thread").first().waitFor();
